@@ -244,6 +244,8 @@ export interface Schema {
     release_stopped_after_ms: number | null;
     created_at: number;
     withdrawn_at: number | null;
+    /** The model of the machine's first GPU; null: it reports none. */
+    gpu_model: string | null;
   };
   templates: {
     id: string;

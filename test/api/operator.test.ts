@@ -136,6 +136,22 @@ it('a new price is for who rents from then on, and operators see who pays which'
   expect((await reprice({ price_per_hour_micro: 8 })).status).toBe(404);
 });
 
+it('an offer is found by the model of the GPUs that its machine has now', async () => {
+  const { agent, body } = await offered();
+  const offersOf = async (gpu_model: string) =>
+    (
+      await test.operator.get<{ items: { id: string }[] }>(
+        `/v1/operator/offers?${new URLSearchParams({ gpu_model }).toString()}`,
+      )
+    ).items;
+  expect(await offersOf('Other GPU')).toEqual([]);
+  agent.disconnect();
+  for (const gpu of agent.inventory['gpus'] as { model: string }[]) gpu.model = 'Other GPU';
+  await agent.connect();
+  await eventually('the other model', async () => (await offersOf('Other GPU')).some(({ id }) => id === body.offer_id));
+  expect((await offersOf('Fake GPU')).map(({ id }) => id)).not.toContain(body.offer_id);
+});
+
 it('a dispute freezes payments: nothing is deployed or started until it is closed', async () => {
   const { body } = await offered();
   const frozen = await test.renter();

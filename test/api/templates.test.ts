@@ -1,4 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { query } from '../../control-plane/store/sql.js';
 import type { InstanceBody } from '../harness/api-client.js';
 import { TestControlPlane, type Renter } from '../harness/control-plane.js';
 import { eventually } from '../../scripts/eventually.js';
@@ -229,4 +231,48 @@ it('the password of a registry goes to no other one, whatever the image becomes'
   expect((await change({ image: 'two.example.com/b:2' })).body).toMatchObject({ registry_private: false });
   expect((await change({ image: 'one.example.com/b:2' })).body).toMatchObject({ registry_private: false });
   expect((await change({ image: 'three.example.com/b', registry })).body).toMatchObject({ registry_private: true });
+});
+
+describe('the list', () => {
+  interface Page {
+    items: TemplateBody[];
+    next_cursor?: string | null;
+  }
+  const listed = async (by: Renter, query: Record<string, string>) =>
+    (await by.api.get<Page>(`/v1/templates?${new URLSearchParams(query).toString()}`)).items;
+
+  it('is searched beyond a slice, page by page, and no page but the last is short', async () => {
+    const maker = await test.renter();
+    const wanted = { name: 'zz Needle', description: 'a Stack of hay', image: 'needle:1', visibility: 'public' };
+    for (let index = 0; index < 3; index++) await create(maker, wanted);
+    const { store } = test.core.platform;
+    const row = store.transact((tx) =>
+      tx.get(query.selectFrom('templates').selectAll().where('name', '=', wanted.name)),
+    );
+    if (!row) throw new Error('there is no template');
+    const hay = { ...row, name: 'hay', description: '', image: 'hay:1' };
+    store.transact((tx) => {
+      for (let index = 0; index < 500; index++)
+        tx.run(query.insertInto('templates').values({ ...hay, id: randomUUID() }));
+    });
+    const words = 'NEEDLE stack';
+    expect(await listed(other, { words })).toHaveLength(3);
+    const first = await other.api.get<Page>(`/v1/templates?${new URLSearchParams({ words, limit: '2' }).toString()}`);
+    expect(first.items.map(({ name }) => name)).toEqual([wanted.name, wanted.name]);
+    const rest = { words, limit: '2', cursor: first.next_cursor ?? '' };
+    expect(await other.api.get<Page>(`/v1/templates?${new URLSearchParams(rest).toString()}`)).toMatchObject({
+      items: [{ name: wanted.name }],
+      next_cursor: null,
+    });
+    expect(await listed(other, { words: 'needle without' })).toEqual([]);
+  });
+
+  it('has under `own` what the organization has made, published or not', async () => {
+    const maker = await test.renter();
+    await create(maker, { name: 'b', visibility: 'public' });
+    await create(maker, { name: 'a' });
+    expect((await listed(maker, { tab: 'own' })).map(({ name }) => name)).toEqual(['a', 'b']);
+    expect((await listed(maker, { tab: 'organization' })).map(({ name }) => name)).toEqual(['a']);
+    expect(await listed(other, { tab: 'own' })).not.toContainEqual(expect.objectContaining({ name: 'b' }));
+  });
 });

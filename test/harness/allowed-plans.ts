@@ -30,7 +30,10 @@ export const ALLOWED: readonly { statement: RegExp; because: string }[] = [
     statement: /^update "instance_schedules" set "look_at" = 0$/,
     because: 'once after a step of the clock, or when Node has other time zones',
   },
-  { statement: /"after_stop" = 1/, because: 'stops that a host has ignored are few, and each is for an operator' },
+  {
+    statement: /"after_stop" = 1 and "instance_id"|"instance_id" = \? and "after_stop" = 1/,
+    because: 'the ignored stops of one instance',
+  },
   { statement: /from "meter_intervals" where "instance_id" = \? and "run_id"/, because: 'the intervals of one run' },
   { statement: /(from|update) "(refunds|disputes)" .*where "payment_id" = \?/, because: 'those of one payment' },
   {
@@ -81,8 +84,8 @@ export const ALLOWED: readonly { statement: RegExp; because: string }[] = [
   },
   { statement: /^select distinct "agent_version" from "machines"/, because: 'the machines that are not removed' },
   {
-    statement: /from "offers" where .*order by "created_at" desc/s,
-    because: 'for an operator; only operators make and withdraw offers',
+    statement: /^update "offers" set "gpu_model"/,
+    because: 'the offers of one machine, when its GPUs change; only operators make offers',
   },
   { statement: /^select distinct "machine_id" from "commands"/, because: 'the hosts of open commands' },
   { statement: /group by "(status|kind)"$/, because: 'groups what is live, for /metrics' },

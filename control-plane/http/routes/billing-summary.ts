@@ -1,12 +1,10 @@
 import { Type } from 'typebox';
-import { setImmediate as nextTurn } from 'node:timers/promises';
-import { SUMMARY_GROUPS, summarySlice, type SummaryItem, type SummaryRequest } from '../../services/billing/summary.js';
-import type { Page } from '../../services/system/pages.js';
+import { SUMMARY_GROUPS, summarySlice, type SummaryRequest } from '../../services/billing/summary.js';
 import { READ_MONEY, callerOf } from '../policy.js';
 import { choice, micro, nullable, optional, text } from '../schemas.js';
 import { answerCsv } from './csv.js';
 import { listOrPage, pageFields, type Routes } from './routes.js';
-import { answerList } from './whole-list.js';
+import { answerSlices } from './whole-list.js';
 
 const ChargeSum = Type.Object(
   {
@@ -55,12 +53,13 @@ export const billingSummaryRoutes: Routes = (app, platform) => {
         response: { 200: listOrPage(ChargeSum) },
       },
     },
-    (request, reply) => {
-      const read = (query: SummaryRequest) => summarySlice(platform, callerOf(request), query);
-      const { limit, cursor } = request.query;
-      if (limit === undefined && cursor === undefined) return answerList(reply, request.query, read, (item) => item);
-      return fullPage(request.query, read);
-    },
+    (request, reply) =>
+      answerSlices(
+        reply,
+        request.query,
+        (query: SummaryRequest) => summarySlice(platform, callerOf(request), query),
+        (item) => item,
+      ),
   );
 
   app.get(
@@ -86,23 +85,3 @@ export const billingSummaryRoutes: Routes = (app, platform) => {
       ),
   );
 };
-
-const DEFAULT_LIMIT = 100;
-
-/** Reads slices, each in a turn of the event loop of its own, until the page is full or the list ends. */
-async function fullPage(
-  query: SummaryRequest,
-  read: (query: SummaryRequest) => Page<SummaryItem>,
-): Promise<Page<SummaryItem>> {
-  const { limit = DEFAULT_LIMIT } = query;
-  const items: SummaryItem[] = [];
-  for (
-    let page = read({ ...query, limit });
-    ;
-    page = read({ ...query, limit: limit - items.length, cursor: page.next_cursor })
-  ) {
-    items.push(...page.items);
-    if (items.length === limit || page.next_cursor === null) return { items, next_cursor: page.next_cursor };
-    await nextTurn();
-  }
-}

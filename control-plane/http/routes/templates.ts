@@ -6,12 +6,9 @@ import {
   ownOf,
   updateTemplate,
 } from '../../services/catalogue/template-editing.js';
-import {
-  getTemplate,
-  getTemplateByHash,
-  listTemplates,
-  type TemplateDetails,
-} from '../../services/catalogue/templates.js';
+import { templatesSlice, type TemplateFilter } from '../../services/catalogue/template-list.js';
+import { getTemplate, getTemplateByHash, type TemplateDetails } from '../../services/catalogue/templates.js';
+import type { PageRequest } from '../../services/system/pages.js';
 import { MEMBER, MEMBER_SESSION, READ, callerOf, sessionOf } from '../policy.js';
 import {
   body,
@@ -29,7 +26,8 @@ import {
   timestamp,
   uuid,
 } from '../schemas.js';
-import { idOf, NoContent, listOrPage, pageFields, viewPage, type Routes } from './routes.js';
+import { idOf, NoContent, listOrPage, pageFields, type Routes } from './routes.js';
+import { answerSlices } from './whole-list.js';
 
 export const EnvVariable = Type.Object(
   {
@@ -155,8 +153,14 @@ const TemplatePatch = Type.Partial(TemplateBody, { additionalProperties: false }
 const TemplateQuery = Type.Object({
   ...pageFields,
   ...optional({
-    tab: choice(['recommended', 'system', 'public', 'organization'], 'Only templates under this tab'),
+    tab: choice(
+      ['recommended', 'system', 'public', 'organization', 'own'],
+      'Only templates under this tab. `organization`: those that only the organization sees; `own`: also those that it has published',
+    ),
     mode: meaning(TemplateMode, 'Only templates with this mode'),
+    words: text('Only templates that have all of these words in name, description or image, in upper or lower case', {
+      maxLength: 200,
+    }),
   }),
 });
 
@@ -172,7 +176,13 @@ export const templateRoutes: Routes = (app, platform) => {
         response: { 200: listOrPage(Template) },
       },
     },
-    (request) => viewPage(listTemplates(platform, callerOf(request), request.query), templateView),
+    (request, reply) =>
+      answerSlices(
+        reply,
+        request.query,
+        (query: TemplateFilter & PageRequest) => templatesSlice(platform, callerOf(request), query),
+        templateView,
+      ),
   );
 
   app.get(

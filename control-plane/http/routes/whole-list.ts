@@ -27,6 +27,16 @@ export function answerList<Query extends PageRequest, Item, View>(
   );
 }
 
+/** Answers a list like {@link answerList}, whose service reads it in slices: see {@link fullPage}. */
+export async function answerSlices<Query extends PageRequest, Item, View>(
+  reply: FastifyReply,
+  query: Query,
+  read: (query: Query) => Page<Item>,
+  view: (item: Item) => View,
+): Promise<ListOrPage<View>> {
+  return isWhole(query) ? answerList(reply, query, read, view) : viewPage(await fullPage(query, read), view);
+}
+
 /** Answers a list like {@link answerList}, with an ETag unless it is long. The service remembers its pages and items. */
 export function answerRememberedList<Query extends PageRequest, Item>(
   { headers, query }: Pick<FastifyRequest, 'headers'> & { query: Query },
@@ -40,6 +50,29 @@ export function answerRememberedList<Query extends PageRequest, Item>(
     return sendSlices(reply, query, page, read, (items) => items.map((item) => text(item).json).join(','));
   const { items } = page;
   return sendBody(headers, reply, page, () => pageText(whole ? { items } : page, text), whole ? 'whole' : 'page');
+}
+
+const DEFAULT_LIMIT = 100;
+
+/**
+ * Returns a page of a list that a service reads in slices, which can be shorter than their limit although the list goes on: each in a
+ * turn of the event loop of its own, until the page is full or the list ends.
+ */
+async function fullPage<Query extends PageRequest, Item>(
+  query: Query,
+  read: (query: Query) => Page<Item>,
+): Promise<Page<Item>> {
+  const { limit = DEFAULT_LIMIT } = query;
+  const items: Item[] = [];
+  for (
+    let page = read({ ...query, limit });
+    ;
+    page = read({ ...query, limit: limit - items.length, cursor: page.next_cursor })
+  ) {
+    items.push(...page.items);
+    if (items.length === limit || page.next_cursor === null) return { items, next_cursor: page.next_cursor };
+    await nextTurn();
+  }
 }
 
 /**

@@ -3,7 +3,7 @@ import { charge } from '../../domain/charge.js';
 import type { Operator } from '../../domain/caller.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
-import { query, rowById, sql } from '../../store/sql.js';
+import { listOf, query, rowById, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { recordAct } from '../system/acts.js';
 import { recordAudit } from '../system/audit.js';
@@ -17,9 +17,7 @@ import { settleOrganizations } from './settle.js';
 export interface IgnoredStop {
   instance_id: string;
   organization_id: string;
-  organization_name: string;
   machine_id: string;
-  machine_name: string;
   /** When the stop timed out and charging began again, in ms since 1970 UTC. */
   since: number;
   /** Charged since then and not credited, in micro-dollars. */
@@ -27,6 +25,8 @@ export interface IgnoredStop {
   /** Whether charging still goes on. */
   is_open: boolean;
 }
+
+export type NamedStop = IgnoredStop & { organization_name: string; machine_name: string };
 
 interface Sum {
   instance_id: string;
@@ -39,24 +39,42 @@ interface Sum {
 }
 
 /** Lists, for an operator, the ignored stops that are still charged or not fully credited, the oldest first. */
-export function listIgnoredStops(platform: Platform, request: PageRequest): ListOrPage<IgnoredStop> {
-  return pageFrom(platform.store.transact(ignoredStops), request, {
-    by: { since: 'asc', instance_id: 'asc' },
-    keyOf: ({ since, instance_id }) => [since, instance_id],
+export function listIgnoredStops(platform: Platform, request: PageRequest): ListOrPage<NamedStop> {
+  return platform.store.transact((tx) => {
+    const { items, ...rest } = pageFrom(ignoredStops(tx), request, {
+      by: { since: 'asc', instance_id: 'asc' },
+      keyOf: ({ since, instance_id }) => [since, instance_id],
+    });
+    return { ...rest, items: items.map((stop) => ({ ...stop, ...namesOf(tx, stop) })) };
   });
 }
 
 /** Returns the ignored stops that are still charged, or whose charges are not fully credited, the oldest first. */
 export function ignoredStops(tx: Tx): IgnoredStop[] {
+  const ids = tx.all(notCredited).map(({ instance_id }) => instance_id);
+  if (ids.length === 0) return [];
+  const known = query.selectFrom('instances').select(['id', 'organization_id', 'machine_id', 'price_per_hour_micro']);
+  const instances = new Map(tx.all(known.where('id', 'in', listOf(ids))).map((row) => [row.id, row]));
   const owed = sums().having(sql<boolean>`ms > credited_ms`);
+  const stops = tx.all(owed.where('instance_id', 'in', listOf(ids))).flatMap((sum) => {
+    const instance = instances.get(sum.instance_id);
+    return instance ? [describe(instance, sum)] : [];
+  });
   return (
-    tx
-      .all(owed.orderBy('since').orderBy('instance_id'))
-      .flatMap((sum) => describe(tx, sum) ?? [])
+    stops
       // Of so short a time that it cost nothing, there is nothing to credit.
       .filter(({ charged_micro, is_open }) => is_open || charged_micro > 0)
+      .sort((one, other) => one.since - other.since || (one.instance_id < other.instance_id ? -1 : 1))
   );
 }
+
+/** Reads an index that has only these intervals: what was credited once costs nothing. */
+const notCredited = query
+  .selectFrom('meter_intervals')
+  .select('instance_id')
+  .distinct()
+  .where('after_stop', '=', sql.lit(1))
+  .where(sql<boolean>`credited_ms < settled_to - opened_at - written_off_ms`);
 
 /**
  * Credits, for an operator, the charges of an instance since its ignored stop, in one ledger row. Refuses with INSTANCE_NOT_FOUND,
@@ -120,17 +138,18 @@ function sums() {
     .groupBy('instance_id');
 }
 
-function describe(tx: Tx, sum: Sum): IgnoredStop | undefined {
-  const instance = findInstance(tx, sum.instance_id);
-  if (!instance) return undefined;
-  const { id: instance_id, organization_id, machine_id, price_per_hour_micro } = instance;
-  const names = {
+type Charged = Pick<Row<'instances'>, 'id' | 'organization_id' | 'machine_id' | 'price_per_hour_micro'>;
+
+function describe({ id, price_per_hour_micro, ...of }: Charged, sum: Sum): IgnoredStop {
+  const charged_micro = chargedIn(price_per_hour_micro, sum);
+  return { instance_id: id, ...of, since: sum.since, charged_micro, is_open: sum.is_open === 1 };
+}
+
+function namesOf(tx: Tx, { organization_id, machine_id }: IgnoredStop) {
+  return {
     organization_name: tx.get(rowById('organizations', organization_id))?.name ?? '',
     machine_name: tx.get(rowById('machines', machine_id))?.name ?? '',
   };
-  const charged_micro = chargedIn(price_per_hour_micro, sum);
-  const of = { instance_id, organization_id, machine_id, ...names };
-  return { ...of, since: sum.since, charged_micro, is_open: sum.is_open === 1 };
 }
 
 function chargedIn(ratePerHourMicro: number, { ms, credited_ms, written_off_micro }: Sum): number {

@@ -71,7 +71,8 @@ export function createOffer(
 ): OperatedOffer {
   return platform.store.transact((tx) => {
     const machine = findMachine(tx, request.machine_id);
-    const { length: gpus } = gpusOfOffers(findGpus(tx, machine.id));
+    const present = findGpus(tx, machine.id);
+    const { length: gpus } = gpusOfOffers(present);
     if (request.num_gpus > gpus) throw invalidField('num_gpus', `the machine has only ${gpus} GPU(s) of one model`);
     const row: Row<'offers'> = {
       id: tx.id(),
@@ -80,6 +81,7 @@ export function createOffer(
       machine_id: machine.id,
       created_at: tx.now,
       withdrawn_at: null,
+      gpu_model: present[0]?.model ?? null,
     };
     tx.run(query.insertInto('offers').values(row));
     recordAudit(tx, operator, 'offer.create', row.id, request);

@@ -29,16 +29,13 @@ export function allOffers(
 ): Page<OperatedOffer> {
   let all = query.selectFrom('offers').selectAll();
   if (machine_id !== undefined) all = all.where('machine_id', '=', machine_id);
-  if (gpu_model !== undefined) all = all.where(modelOfOffer, '=', gpu_model);
+  if (gpu_model !== undefined) all = all.where('gpu_model', '=', gpu_model);
   if (withdrawn !== undefined) all = all.where('withdrawn_at', withdrawn ? 'is not' : 'is', null);
   return platform.store.transact((tx) => {
     const { items, ...rest } = pageOf(tx, all, request, newestFirst());
     return { ...rest, items: items.map((offer) => describeForOperator(platform, tx, offer)) };
   });
 }
-
-const modelOfOffer = sql<string>`(SELECT model FROM gpus
-  WHERE gpus.machine_id = offers.machine_id AND present = 1 ORDER BY position, uuid LIMIT 1)`;
 
 /** Returns the details of an offer with the prices at which it is rented. */
 export function describeForOperator(platform: Platform, tx: Tx, offer: Row<'offers'>): OperatedOffer {

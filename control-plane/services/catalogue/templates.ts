@@ -4,44 +4,13 @@ import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
 import { listOf, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import { pageFrom, pageOf, type ListOrPage, type Page, type PageRequest } from '../system/pages.js';
+import { pageOf, type Page, type PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
 import { openEnvironment, readPorts, type TemplateDetails, type TemplateMode } from './stored-template.js';
 
 export type { RegistryCredential, TemplateDetails, TemplateMode } from './stored-template.js';
 
-export interface TemplateFilter {
-  tab?: 'recommended' | 'system' | 'public' | 'organization';
-  mode?: TemplateMode;
-}
-
-/**
- * Lists, by name, the active templates that the caller's organization can see, without readme and onstart, which can be long; without
- * the values of environments if the caller may not see secrets.
- */
-export function listTemplates(
-  platform: Platform,
-  caller: Caller,
-  { tab, mode, ...request }: TemplateFilter & PageRequest,
-): ListOrPage<TemplateDetails> {
-  const rows = platform.store.transact((tx) => {
-    const found = tx.all(visibleTemplates(caller.organizationId).orderBy('name').orderBy('id'));
-    const names = publishersOf(tx, found);
-    return found.map((row) => ({ row, publisher: names.get(row.id) ?? null }));
-  });
-  const templates = rows
-    .map(({ row, publisher }) => asSeenBy(caller, describeTemplate(platform, row, publisher)))
-    .map((template) => ({ ...template, readme: null, onstart: null }))
-    .filter((template) => inTab(template, tab) && (mode === undefined || template.mode.includes(mode)));
-  return pageFrom(templates, request, { by: { name: 'asc', id: 'asc' }, keyOf: ({ name, id }) => [name, id] });
-}
-
-function inTab(template: TemplateDetails, tab: TemplateFilter['tab']): boolean {
-  if (tab === undefined) return true;
-  return tab === 'recommended' ? template.recommended : template.visibility === tab;
-}
-
-/** Returns an active template, as {@link listTemplates} shows it but whole. Refuses an unknown, a foreign and a deactivated template alike, with TEMPLATE_NOT_FOUND. */
+/** Returns an active template, as the list shows it but whole. Refuses an unknown, a foreign and a deactivated template alike, with TEMPLATE_NOT_FOUND. */
 export function getTemplate(platform: Platform, caller: Caller, id: string): TemplateDetails {
   return platform.store.transact((tx) =>
     asSeenBy(caller, describeWithPublisher(platform, tx, findTemplate(tx, caller.organizationId, id))),
@@ -95,7 +64,8 @@ const systemTemplates = query
   .where('visibility', '<>', sql.lit('organization'))
   .where('visibility', '=', sql.lit('system'));
 
-function asSeenBy(caller: Caller, template: TemplateDetails): TemplateDetails {
+/** Returns a template without the values of its environment, if the caller may not see secrets. */
+export function asSeenBy(caller: Caller, template: TemplateDetails): TemplateDetails {
   return maySeeSecrets(caller) ? template : { ...template, env: withoutValues(template.env) };
 }
 
@@ -120,7 +90,7 @@ function templateNotFound(): Refusal {
 }
 
 /** Returns, by template id, the names of the organizations that own public templates. */
-function publishersOf(tx: Tx, rows: readonly Row<'templates'>[]): ReadonlyMap<string, string> {
+export function publishersOf(tx: Tx, rows: readonly Row<'templates'>[]): ReadonlyMap<string, string> {
   const published = rows.filter(({ visibility }) => visibility === 'public');
   const ids = published.flatMap(({ organization_id }) => organization_id ?? []);
   if (ids.length === 0) return new Map();

@@ -5,6 +5,7 @@ import type { Row } from '../../store/schema.js';
 import { compileOnce, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { foreignGpus } from './gpu-owners.js';
+import { findGpus } from './machines.js';
 
 /** Records a new machine with the inventory that its agent reports. */
 export function saveInventory(tx: Tx, machineId: string, inventory: Inventory): void {
@@ -115,6 +116,14 @@ export function saveGpus(tx: Tx, machineId: string, gpus: readonly Gpu[]): void 
     const own = query.updateTable('gpus').set({ healthy: 0, reason }).where('machine_id', '=', machineId);
     tx.run(own.where('uuid', '=', uuid));
   }
+  noteModel(tx, machineId);
+}
+
+/** Writes the model of the machine's first GPU into its offers, by which operators filter them. */
+function noteModel(tx: Tx, machineId: string): void {
+  const [first] = findGpus(tx, machineId);
+  const its = query.updateTable('offers').where('machine_id', '=', machineId);
+  tx.run(its.set({ gpu_model: first?.model ?? null }).where('gpu_model', 'is not', first?.model ?? null));
 }
 
 /** Keeps `seen_at` of a GPU that was reported all the time; sets it for one that is reported again. */

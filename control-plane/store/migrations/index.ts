@@ -33,6 +33,7 @@ import { findings } from './0032-findings.js';
 import { auditFilters } from './0033-audit-filters.js';
 import { creditedStops } from './0034-credited-stops.js';
 import { usableTokens } from './0035-usable-tokens.js';
+import { pagedLists } from './0036-paged-lists.js';
 
 export interface Migration {
   name: string;
@@ -76,4 +77,5 @@ export const migrations: readonly Migration[] = [
   { name: '0033-audit-filters', sql: auditFilters },
   { name: '0034-credited-stops', sql: creditedStops },
   { name: '0035-usable-tokens', sql: usableTokens },
+  { name: '0036-paged-lists', sql: pagedLists },
 ];
