@@ -1,7 +1,9 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import type { components } from '../../../../client/api/index.js';
 import { api } from '../../data/api.js';
+import { inPages } from '../../data/pages.js';
 import type { Group, Kind } from './search.js';
+import { sumOf } from './sums.js';
 
 export type DailySpend = components['schemas']['DailySpend'];
 export type ChargeSum = components['schemas']['ChargeSum'];
@@ -31,15 +33,19 @@ export interface SpendFilter {
   to?: string;
 }
 
-/** Every sum of a range of days, and by what it is added up: the sums of before are shown until those of another choice are read. */
+/** The sums of a range of days, and by what they are added up: the sums of before are shown until those of another choice are read. */
 export const chargeSums = (filter: SpendFilter) =>
+  inPages(['billing', 'sums', filter], async (page, signal) => {
+    const sums = await api.get('/v1/billing/summary', { params: { query: { ...filter, ...page } }, signal });
+    return { ...sums, by: filter.by };
+  });
+
+/** What all use in a range of days has cost: the sum of its days, of which there are 366 at most. */
+export const chargeTotal = ({ by: _, ...range }: SpendFilter) =>
   queryOptions({
-    queryKey: ['billing', 'sums', filter],
-    queryFn: async ({ signal }) => {
-      const { items } = await api.get('/v1/billing/summary', { params: { query: { ...filter } }, signal });
-      return { by: filter.by, items };
-    },
-    placeholderData: keepPreviousData,
+    queryKey: ['billing', 'total', range],
+    queryFn: async ({ signal }) =>
+      sumOf((await api.get('/v1/billing/summary', { params: { query: { ...range, by: 'day' } }, signal })).items),
   });
 
 export interface LedgerFilter {

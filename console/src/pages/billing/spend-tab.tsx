@@ -1,14 +1,16 @@
-import { useQuery } from '@tanstack/react-query';
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
+import { itemsOf } from '../../data/pages.js';
 import { Field, Input, Select } from '../../parts/field.js';
 import { Money } from '../../parts/money.js';
+import { Older } from '../../parts/older.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { Table } from '../../parts/table.js';
 import { CsvButton } from './csv-button.js';
 import styles from './page.module.css';
-import { chargeSums, csv, type ChargeSum } from './queries.js';
+import { chargeSums, chargeTotal, csv, type ChargeSum } from './queries.js';
 import { GROUPS, type Group } from './search.js';
-import { sumOf } from './sums.js';
+import { sumOf, type Sum } from './sums.js';
 
 const route = getRouteApi('/billing');
 const TITLES: Readonly<Record<Group, string>> = {
@@ -23,7 +25,9 @@ export function SpendTab() {
   const { by = 'instance', from, to } = route.useSearch();
   const navigate = route.useNavigate();
   const filter = { by, ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) };
-  const query = useQuery(chargeSums(filter));
+  const query = useInfiniteQuery(chargeSums(filter));
+  // Where not all rows are shown, they do not add up to the total.
+  const { data: total } = useQuery({ ...chargeTotal(filter), enabled: query.hasNextPage });
   const set = (fields: { by?: Group; from?: string | undefined; to?: string | undefined }) =>
     void navigate({
       search: (before) => {
@@ -50,8 +54,15 @@ export function SpendTab() {
         <CsvButton name={`spend-by-${by}.csv`} read={() => csv.sums(filter)} />
       </div>
       <Loaded query={query} rows={6}>
-        {(sums) => (sums.items.length === 0 ? <NoCharges /> : <Sums by={sums.by} sums={sums.items} />)}
+        {({ pages }) => {
+          const [sums, by = 'instance'] = [itemsOf({ pages }), pages[0]?.by];
+          if (sums.length === 0 && !query.hasNextPage) return <NoCharges />;
+          return (
+            <Sums by={by} sums={sums} total={query.hasNextPage ? total : sumOf(sums)} isWhole={!query.hasNextPage} />
+          );
+        }}
       </Loaded>
+      <Older query={query}>Show more</Older>
     </>
   );
 }
@@ -64,16 +75,28 @@ function NoCharges() {
   );
 }
 
-function Sums({ by, sums }: { by: Group; sums: readonly ChargeSum[] }) {
-  const total = { key: 'total', name: null, ...sumOf(sums), isTotal: true };
-  const rows = [...sums.map((sum) => ({ ...sum, isTotal: false })), total];
+interface SumsProps {
+  by: Group;
+  sums: readonly ChargeSum[];
+  /** Undefined: not read yet. */
+  total: Sum | undefined;
+  /** Whether all sums are shown. */
+  isWhole: boolean;
+}
+
+function Sums({ by, sums, total, isWhole }: SumsProps) {
+  const last = total ? [{ key: 'total', name: null, ...total, isTotal: true }] : [];
+  const rows = [...sums.map((sum) => ({ ...sum, isTotal: false })), ...last];
+  const totalTitle = isWhole ? 'Total' : 'Total, also of what is not shown';
   return (
     <Table
       label={`Spend by ${TITLES[by]}`}
       columns={[
         {
           title: TITLES[by],
-          cell: (row) => <span className={styles.where}>{row.isTotal ? <strong>Total</strong> : nameIn(by, row)}</span>,
+          cell: (row) => (
+            <span className={styles.where}>{row.isTotal ? <strong>{totalTitle}</strong> : nameIn(by, row)}</span>
+          ),
         },
         { title: 'GPU', cell: ({ gpu_micro }) => <Money micro={gpu_micro} />, isNumber: true },
         { title: 'Disk', cell: ({ disk_micro }) => <Money micro={disk_micro} />, isNumber: true },

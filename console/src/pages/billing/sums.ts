@@ -1,5 +1,4 @@
 import { paysFor } from '../../data/times.js';
-import type { DailySpend } from './queries.js';
 
 const DAY_MS = 86_400_000;
 /** How far ahead the chart looks. */
@@ -11,10 +10,11 @@ export interface Sum {
   total_micro: number;
 }
 
+type Charges = Pick<Sum, 'gpu_micro' | 'disk_micro'>;
+
 /** Adds up rows. Amounts are integers far below 2^53, so no sum is rounded. */
-export function sumOf(rows: readonly Pick<Sum, 'gpu_micro' | 'disk_micro'>[]): Sum {
-  const add = (pick: (row: Pick<Sum, 'gpu_micro' | 'disk_micro'>) => number) =>
-    rows.reduce((sum, row) => sum + pick(row), 0);
+export function sumOf(rows: readonly Charges[]): Sum {
+  const add = (pick: (row: Charges) => number) => rows.reduce((sum, row) => sum + pick(row), 0);
   const [gpu_micro, disk_micro] = [add((row) => row.gpu_micro), add((row) => row.disk_micro)];
   return { gpu_micro, disk_micro, total_micro: gpu_micro + disk_micro };
 }
@@ -32,7 +32,12 @@ export interface Series {
  * Returns what the chart draws: the days as steps up to now, then the balance in a straight line to zero, or to where the chart ends.
  * Times are milliseconds since 1970.
  */
-export function seriesOf(days: readonly DailySpend[], balanceMicro: number, chargedMicro: number, now: number): Series {
+export function seriesOf(
+  days: readonly (Charges & { date: string })[],
+  balanceMicro: number,
+  chargedMicro: number,
+  now: number,
+): Series {
   const starts = days.map(({ date }) => Date.parse(date));
   const totals = days.map(({ gpu_micro, disk_micro }) => gpu_micro + disk_micro);
   const disks = days.map(({ disk_micro }) => disk_micro);

@@ -1,8 +1,10 @@
-import { useQuery } from '@tanstack/react-query';
+import { useInfiniteQuery } from '@tanstack/react-query';
 import { api } from '../../data/api.js';
 import type { Member } from '../../data/models.js';
+import { itemsOf } from '../../data/pages.js';
 import { isDemotion, ROLES } from '../../data/role.js';
 import { ConfirmButton } from '../../parts/confirm-button.js';
+import { Older } from '../../parts/older.js';
 import { Section } from '../../parts/page.js';
 import { Loaded } from '../../parts/states.js';
 import { Table } from '../../parts/table.js';
@@ -13,14 +15,14 @@ import { ChangeRole } from './change-role.js';
 
 /** The members of the organization, for an admin. */
 export function Members({ organization, userId }: { organization: string; userId: string }) {
-  const query = useQuery(members);
+  const query = useInfiniteQuery(members);
   return (
     <Section title="Members">
       <Loaded query={query}>
-        {(items) => (
+        {(list) => (
           <Table
             label="Members"
-            rows={items}
+            rows={itemsOf(list)}
             keyOf={({ id }) => id}
             columns={[
               { title: 'Member', cell: (member) => <Person member={member} isMe={member.id === userId} /> },
@@ -39,6 +41,7 @@ export function Members({ organization, userId }: { organization: string; userId
           />
         )}
       </Loaded>
+      <Older query={query}>Show more</Older>
       <dl className={styles.roles}>
         {ROLES.map(({ value, may }) => (
           <div key={value}>

@@ -1,10 +1,10 @@
 import { queryOptions } from '@tanstack/react-query';
 import { api } from '../../data/api.js';
+import { inPages } from '../../data/pages.js';
 
-export const members = queryOptions({
-  queryKey: ['members'],
-  queryFn: async ({ signal }) => (await api.get('/v1/orgs/current/members', { signal })).items,
-});
+export const members = inPages(['members'], (page, signal) =>
+  api.get('/v1/orgs/current/members', { params: { query: page }, signal }),
+);
 
 export const invites = queryOptions({
   queryKey: ['invites'],

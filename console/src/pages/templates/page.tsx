@@ -1,16 +1,18 @@
-import { useQuery } from '@tanstack/react-query';
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import type { Template } from '../../data/models.js';
+import { itemsOf } from '../../data/pages.js';
 import { me } from '../../data/queries.js';
 import { may } from '../../data/rights.js';
 import { LinkButton } from '../../parts/button.js';
 import { Field, Input } from '../../parts/field.js';
+import { Older } from '../../parts/older.js';
 import { Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { TabLinks } from '../../parts/tab-links.js';
 import styles from './page.module.css';
 import { templatesIn } from './queries.js';
-import { TABS, type Tab } from './search.js';
+import { LONGEST_WORDS, TABS, type Tab } from './search.js';
 import { TemplateRow } from './template-row.js';
 
 const route = getRouteApi('/templates');
@@ -21,7 +23,7 @@ const TITLES: Readonly<Record<Tab, string>> = {
 export default function TemplatesPage() {
   const { tab, words = '' } = route.useSearch();
   const navigate = route.useNavigate();
-  const query = useQuery(templatesIn(tab));
+  const query = useInfiniteQuery(templatesIn(tab, words.trim()));
   const mayChange = may(useQuery(me).data, 'change');
   const tabs = [undefined, ...TABS].map((each) => ({
     ...{ title: each === undefined ? 'All' : TITLES[each], isActive: each === tab, to: '/templates' as const },
@@ -46,6 +48,7 @@ export default function TemplatesPage() {
             <Input
               {...tied}
               type="search"
+              maxLength={LONGEST_WORDS}
               placeholder="a name or an image"
               value={words}
               onChange={({ target }) =>
@@ -56,8 +59,9 @@ export default function TemplatesPage() {
         </Field>
       </div>
       <Loaded query={query} rows={6}>
-        {(items) => <List items={items.filter((item) => has(item, words))} {...{ tab, words, mayChange }} />}
+        {(list) => <List items={itemsOf(list)} {...{ tab, words, mayChange }} />}
       </Loaded>
+      <Older query={query}>Show more</Older>
     </Page>
   );
 }
@@ -115,12 +119,4 @@ function NoTemplates({ tab, words, mayChange }: Omit<ListProps, 'items'>) {
       The operator, and organizations that publish theirs, make what stands here.
     </Empty>
   );
-}
-
-function has({ name, description, image }: Template, words: string): boolean {
-  const text = `${name} ${description} ${image}`.toLowerCase();
-  return words
-    .toLowerCase()
-    .split(/\s+/)
-    .every((word) => text.includes(word));
 }

@@ -1,14 +1,14 @@
 import { queryOptions } from '@tanstack/react-query';
 import { api } from '../../data/api.js';
 import type { Template } from '../../data/models.js';
+import { inPages } from '../../data/pages.js';
 import type { Tab } from './search.js';
 
-/** The templates of a tab, by name, without their long texts. */
-export const templatesIn = (tab: Tab | undefined) =>
-  queryOptions({
-    queryKey: ['templates', 'list', tab ?? 'all'],
-    queryFn: async ({ signal }) =>
-      (await api.get('/v1/templates', { params: { query: tab === undefined ? {} : { tab } }, signal })).items,
+/** The templates of a tab that have some words in them, by name, without their long texts. */
+export const templatesIn = (tab: Tab | undefined, words: string) =>
+  inPages(['templates', 'list', tab ?? 'all', words], (page, signal) => {
+    const filter = { ...(tab === undefined ? {} : { tab }), ...(words === '' ? {} : { words }) };
+    return api.get('/v1/templates', { params: { query: { ...filter, ...page } }, signal });
   });
 
 /** A template with its readme and its start script. */

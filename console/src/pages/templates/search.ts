@@ -1,5 +1,10 @@
+import { known, textIn, wordIn } from '../../data/address.js';
+
 export const TABS = ['recommended', 'organization', 'system', 'public'] as const;
 export type Tab = (typeof TABS)[number];
+
+/** The API takes no more. */
+export const LONGEST_WORDS = 200;
 
 /** What the address of the list says. */
 export interface TemplatesSearch {
@@ -11,6 +16,5 @@ export interface TemplatesSearch {
 
 /** Reads the address; what it does not know is left out. */
 export function templatesSearch({ tab, words }: Record<string, unknown>): TemplatesSearch {
-  const known = TABS.find((each) => each === tab);
-  return { ...(known ? { tab: known } : {}), ...(typeof words === 'string' && words !== '' ? { words } : {}) };
+  return known({ tab: wordIn(TABS, tab), words: textIn(words, LONGEST_WORDS) });
 }

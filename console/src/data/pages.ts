@@ -1,0 +1,33 @@
+import { infiniteQueryOptions, keepPreviousData, type QueryKey } from '@tanstack/react-query';
+
+/** Items of a list that are read at a time. */
+const PAGE = 100;
+
+/** A page that is asked for. */
+export interface Asked {
+  limit: number;
+  cursor?: string;
+}
+
+interface Answer {
+  items: unknown[];
+  next_cursor?: string | null;
+}
+
+/** Returns options for `useInfiniteQuery` that read a list of the API page by page; until another list is read, the one before stays. */
+export const inPages = <Page extends Answer>(
+  queryKey: QueryKey,
+  read: (page: Asked, signal: AbortSignal) => Promise<Page>,
+) =>
+  infiniteQueryOptions({
+    queryKey,
+    queryFn: ({ signal, pageParam }) =>
+      read({ limit: PAGE, ...(pageParam === undefined ? {} : { cursor: pageParam }) }, signal),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ next_cursor }: Page) => next_cursor ?? undefined,
+    placeholderData: keepPreviousData,
+  });
+
+/** Returns the items of the pages that were read. */
+export const itemsOf = <Item>({ pages }: { pages: readonly { items: Item[] }[] }): Item[] =>
+  pages.flatMap(({ items }) => items);
