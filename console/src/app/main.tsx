@@ -6,7 +6,9 @@ import { createRoot } from 'react-dom/client';
 import '../styles/tokens.css';
 import '../styles/reset.css';
 import { followLive } from '../data/live.js';
+import { me } from '../data/queries.js';
 import { makeQueryClient } from '../data/query-client.js';
+import { whenSomebodyElse } from '../data/reader.js';
 import { Toasts } from '../parts/toast.js';
 import { reloadForNewRelease } from './new-release.js';
 import { router } from './router.js';
@@ -14,6 +16,7 @@ import { router } from './router.js';
 const queries = makeQueryClient();
 
 reloadForNewRelease();
+whenSomebodyElse(() => void queries.invalidateQueries(me));
 void followLive(queries, new AbortController().signal);
 
 const root = document.getElementById('root');

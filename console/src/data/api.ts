@@ -1,24 +1,24 @@
 import { ApiError, connect } from '../../../client/api/index.js';
 import { noteServerTime } from './clock.js';
-import { chosenOrganization } from './organization.js';
+import { sentOrganization } from './organization.js';
 
 export { ApiError, EventsExpiredError, UnreachableError, type GpurentEvent } from '../../../client/api/index.js';
 
-/** Sends a request with the cookie of the session. The header shows that a page of this control plane has sent it. */
+/**
+ * Sends a request with the cookie of the session, which can be that of somebody else by now: for another organization than the one that is
+ * shown nothing is answered, and nothing done. X-Same-Origin shows that a page of this control plane has sent it.
+ */
 async function send(request: Request): Promise<Response> {
   request.headers.set('X-Same-Origin', '1');
+  const organization = sentOrganization();
+  if (organization !== undefined) request.headers.set('X-Org-Id', organization);
   const response = await fetch(request);
   noteServerTime(response.headers.get('date'));
   return response;
 }
 
-const organizationId = chosenOrganization();
-
 /** The API of the control plane that has served this page, in the name of whoever is signed in. */
-export const api = connect({
-  ...{ url: location.origin, fetch: send },
-  ...(organizationId === undefined ? {} : { organizationId }),
-});
+export const api = connect({ url: location.origin, fetch: send });
 
 /** Tells whether an error means that nobody is signed in any more. */
 export function isSignedOut(error: unknown): boolean {

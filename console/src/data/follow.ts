@@ -3,6 +3,8 @@ import { api, ApiError, goToSignIn, isSignedOut, type GpurentEvent } from './api
 import { serverNow } from './clock.js';
 import { connectionNow, type Connection } from './connection.js';
 import { pause } from './pause.js';
+import { me } from './queries.js';
+import { SomebodyElseError } from './reader.js';
 import { may } from './rights.js';
 import { whenMe } from './when-me.js';
 
@@ -28,7 +30,7 @@ export async function followForAll(queries: QueryClient, tell: Tell, signal: Abo
       attempt.abort();
     });
     try {
-      await followOnce(tell, either);
+      await followOnce(queries, tell, either);
       await pause(SOON_MS, either);
     } catch (error) {
       if (isSignedOut(error)) return goToSignIn();
@@ -40,11 +42,23 @@ export async function followForAll(queries: QueryClient, tell: Tell, signal: Abo
   }
 }
 
-async function followOnce(tell: Tell, signal: AbortSignal): Promise<void> {
-  const onConnection = (isOpen: boolean) => {
-    if (!signal.aborted) tell(isOpen ? { connection: { state: 'live', since: serverNow() } } : now('cut'));
+async function followOnce(queries: QueryClient, tell: Tell, signal: AbortSignal): Promise<void> {
+  const tellOnly = (message: Message) => {
+    if (!signal.aborted) tell(message);
   };
-  for await (const { type, subject } of api.events({ signal, onConnection })) tell({ event: { type, subject } });
+  let changes = 0;
+  const onConnection = async (isOpen: boolean) => {
+    const change = ++changes;
+    if (!isOpen) return tellOnly(now('cut'));
+    // Each connection is that of whoever is signed in by then, which has to be the reader still.
+    const isReader = await queries.query({ ...me, staleTime: 0 }).then(
+      () => true,
+      (error: unknown) => !(error instanceof SomebodyElseError),
+    );
+    if (isReader && change === changes) tellOnly({ connection: { state: 'live', since: serverNow() } });
+  };
+  const events = api.events({ signal, onConnection: (isOpen) => void onConnection(isOpen) });
+  for await (const { type, subject } of events) tell({ event: { type, subject } });
 }
 
 /** Returns that a state begins, or goes on. */

@@ -12,6 +12,18 @@ export function chosenOrganization(): string | undefined {
   }
 }
 
+let sent = chosenOrganization();
+
+/** Returns the organization in whose name requests are sent: the chosen one; else that of `/v1/me`, once it is known. */
+export function sentOrganization(): string | undefined {
+  return sent;
+}
+
+/** Has later requests sent in the name of an organization; undefined: of none. */
+export function sendOrganization(id: string | undefined): void {
+  sent = id;
+}
+
 /** Chooses an organization, or none, and begins anew with it: nothing of another one stays in memory. */
 export function chooseOrganization(id: string | undefined, goTo = '/instances'): void {
   if (id === undefined) localStorage.removeItem(KEY);

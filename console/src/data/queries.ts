@@ -1,12 +1,18 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { api } from './api.js';
+import { checkReader } from './reader.js';
 
 /** What the shell and more than one page read. A page has its own queries beside it. `data/live.ts` says which event makes which one old. */
 
 /** The balance falls without an event. */
 const BALANCE_MS = 60_000;
 
-export const me = queryOptions({ queryKey: ['me'], queryFn: ({ signal }) => api.get('/v1/me', { signal }) });
+export const me = queryOptions({
+  queryKey: ['me'],
+  queryFn: async ({ signal }) => checkReader(await api.get('/v1/me', { signal })),
+  // Somebody else can have signed in in another tab.
+  refetchOnWindowFocus: 'always',
+});
 
 export const organization = queryOptions({
   queryKey: ['organization'],

@@ -1,0 +1,90 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { InstanceBody } from '../../harness/api-client.js';
+import { sessionCookie } from '../../harness/chromium.js';
+import { TestConsole, type ConsoleWindow } from '../../harness/console.js';
+import type { Renter } from '../../harness/control-plane.js';
+
+let test: TestConsole;
+let ann: Renter;
+let instanceOfAnn: string;
+
+beforeAll(async () => {
+  test = await TestConsole.start();
+  ann = await test.control.renter(3_000_000);
+  const offer_id = await test.control.offer(await test.control.host({ gpus: 2 }));
+  const template_id = await test.control.template({ name: 'vLLM', mode: ['ssh'] });
+  const body = { offer_id, template_id, disk_gb: 10, label: 'of Ann' };
+  instanceOfAnn = (await ann.api.post<InstanceBody>('/v1/instances', body)).id;
+});
+afterAll(() => test.stop());
+
+const LIVE = '[data-connection=live]';
+
+/** Signs somebody else in in the browser of a window, as another tab of it would. */
+function signIn({ context }: ConsoleWindow, renter: Renter): Promise<void> {
+  return context.addCookies([sessionCookie(test.home, renter.api.token ?? '')]);
+}
+
+async function join(renter: Renter, role: string): Promise<void> {
+  const invite = { email: renter.email, role };
+  const { token } = await ann.api.post<{ token: string }>('/v1/orgs/current/invites', invite);
+  await renter.api.post(`/v1/invites/${token}/accept`);
+}
+
+it('shows nothing of one person under the name of another who has signed in in another tab', async () => {
+  const bob = await test.control.renter(7_000_000);
+  const window = await test.open(ann);
+  const { page } = window;
+  window.expectComplaints(/403|404|ERR_/);
+  await window.goTo(`/instances/${instanceOfAnn}?tab=settings`);
+  await page.waitForSelector('h1:text-is("of Ann")');
+  await signIn(window, bob);
+  await page.evaluate('dispatchEvent(new Event("visibilitychange"))');
+  await page.waitForSelector('header >> text=$7.00');
+  expect(await page.getByText('of Ann').count()).toBe(0);
+  expect(new URL(page.url()).search).toBe('?tab=settings');
+  await window.close();
+});
+
+it('notices at once that another tab shows what belongs to somebody else', async () => {
+  const bob = await test.control.renter(7_000_000);
+  const window = await test.open(ann);
+  window.expectComplaints(/403|ERR_/);
+  await window.goTo('/team');
+  await signIn(window, bob);
+  const other = await window.context.newPage();
+  await other.goto('/market');
+  await other.waitForSelector('header >> text=$7.00');
+  await window.page.waitForSelector('header >> text=$7.00');
+  await window.close();
+});
+
+it('asks at each new connection whose it is, also in an organization to which both belong', async () => {
+  const bob = await test.control.renter(7_000_000);
+  await join(bob, 'viewer');
+  const window = await test.openFor(ann, ann.organizationId);
+  const { page, context } = window;
+  window.expectComplaints(/ERR_/);
+  await window.goTo('/team');
+  await context.setOffline(true);
+  await page.getByText('Your browser is offline since').waitFor();
+  await signIn(window, bob);
+  await context.setOffline(false);
+  await page.getByText('You are a viewer of').waitFor();
+  await window.close();
+});
+
+it('goes on in the next organization, at the same address, once its member was removed from the first', async () => {
+  const bob = await test.control.renter(0);
+  await join(bob, 'member');
+  const window = await test.openFor(bob, ann.organizationId);
+  const { page } = window;
+  window.expectComplaints(/403|ERR_/);
+  await window.goTo('/market?gpu=H100');
+  await page.waitForSelector('header button:has-text("Renter")');
+  await ann.api.delete(`/v1/orgs/current/members/${bob.userId}`);
+  await page.waitForSelector('header >> text=$0.00');
+  await page.waitForSelector(LIVE, { state: 'attached' });
+  expect(new URL(page.url()).pathname + new URL(page.url()).search).toBe('/market?gpu=H100');
+  await window.close();
+});
