@@ -11,6 +11,9 @@ export interface Connection {
   reason?: string | undefined;
 }
 
+/** How often everything is read again while the control plane sends no events. */
+export const READ_AGAIN_MS = 20_000;
+
 let connection: Connection = { state: 'connecting', since: serverNow() };
 const listeners = new Set<() => void>();
 

@@ -1,6 +1,6 @@
 import type { QueryClient } from '@tanstack/react-query';
 import { concernsOf } from './concerns.js';
-import { connectionNow, setConnection } from './connection.js';
+import { connectionNow, READ_AGAIN_MS, setConnection } from './connection.js';
 import { followForAll, type Message } from './follow.js';
 import { inOneTab } from './one-tab.js';
 import { whenMe } from './when-me.js';
@@ -10,7 +10,7 @@ const GATHER_MS = 50;
 
 /**
  * Follows the organization's events until the signal is aborted, and has every query read again that an event concerns. After a cut it
- * goes on where it was; if events were deleted meanwhile, or the browser was offline, everything is read again. Of the tabs of a browser
+ * goes on where it was; if events were deleted meanwhile, or the browser was offline, everything is read again; so it is at intervals while there are no events. Of the tabs of a browser
  * one follows for all: a browser has few connections to a server, and a user few streams.
  */
 export async function followLive(queries: QueryClient, signal: AbortSignal): Promise<void> {
@@ -37,6 +37,10 @@ function hearing(queries: QueryClient): (message: Message) => void {
     for (const queryKey of keys.values()) void queries.invalidateQueries({ queryKey });
     keys.clear();
   };
+  let reading: ReturnType<typeof setInterval> | undefined;
+  const readAll = () => {
+    if (!document.hidden) void queries.invalidateQueries();
+  };
   return (message) => {
     if ('event' in message) {
       for (const key of concernsOf(message.event)) keys.set(key.join('/'), key);
@@ -50,5 +54,8 @@ function hearing(queries: QueryClient): (message: Message) => void {
     // may be theirs no more: they were removed, or have another role.
     const isOld = connection.state === 'live' || (connection.state === 'off' && before.state !== 'connecting');
     if (isOther && isOld) void queries.invalidateQueries();
+    if (before.state === connection.state) return;
+    clearInterval(reading);
+    if (connection.state === 'off') reading = setInterval(readAll, READ_AGAIN_MS);
   };
 }

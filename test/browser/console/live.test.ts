@@ -154,6 +154,34 @@ it('takes over from a tab that the browser has put to sleep', async () => {
   await window.close();
 });
 
+it('says why no events arrive, reads everything again meanwhile, and goes on trying', async () => {
+  const renter = await test.control.renter(5_000_000);
+  const window = await test.open(renter);
+  const { page } = window;
+  await page.clock.install();
+  window.expectComplaints(/409/);
+  const refusal = { code: 'STREAM_LIMIT_REACHED', message: '10 streams are open', request_id: 'request-1', limit: 10 };
+  await page.route('**/v1/events', (route) =>
+    route.fulfill({ status: 409, contentType: 'application/json', body: JSON.stringify(refusal) }),
+  );
+  await page.goto('/team');
+  await page.getByText('10 streams are open').waitFor();
+  await window.shoot('not-live');
+  await window.checkAccess();
+  const renamed = (name: string) => page.locator(`header button:has-text("${name}")`).waitFor();
+  expect((await renter.api.request('PATCH', '/v1/orgs/current', { name: 'First' })).status).toBe(200);
+  await page.getByRole('button', { name: 'Read again now' }).click();
+  await renamed('First');
+  expect((await renter.api.request('PATCH', '/v1/orgs/current', { name: 'Second' })).status).toBe(200);
+  await page.clock.runFor(30_000);
+  await renamed('Second');
+  await page.unroute('**/v1/events');
+  await page.clock.runFor(30_000);
+  await page.waitForSelector('[data-connection=live]', { state: 'attached' });
+  await page.getByText('10 streams are open').waitFor({ state: 'detached' });
+  await window.close();
+});
+
 it('follows events once a role allows it, and notices an end of the session also without events', async () => {
   const [owner, member] = [await test.control.renter(), await test.control.renter(0)];
   const invite = { email: member.email, role: 'billing' };
