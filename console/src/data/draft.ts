@@ -1,39 +1,32 @@
-import { useEffect, useState, type Dispatch, type SetStateAction } from 'react';
-import { chosenOrganization } from './organization.js';
-
-/** A proof holds for so long; a sign-in takes less. */
-const LONGEST_MS = 15 * 60_000;
-const PREFIX = 'gpurent.draft.';
-
-interface Kept {
-  at: number;
-  draft: unknown;
-}
+import { useQuery } from '@tanstack/react-query';
+import { useEffect, useMemo, useState, type Dispatch, type SetStateAction } from 'react';
+import { draftKey, dropDraft, keepDraft, keptDraft } from './kept-drafts.js';
+import { me } from './queries.js';
 
 /**
  * Returns what stands in a form, like `useState`. It is kept in this tab while the reader is at a page of the control plane, such as to
- * prove who they are, and forgotten once the form is closed. Give it no secret.
+ * prove who they are, and forgotten once the form is closed, or somebody else is signed in. Give it no secret.
  */
-export function useDraft<T>(form: string, initial: T): [T, Dispatch<SetStateAction<T>>] {
-  const key = `${PREFIX}${chosenOrganization() ?? ''}.${form}`;
-  const [draft, setDraft] = useState(() => (keptAt(key) as T | undefined) ?? initial);
+export function useDraft<T extends object | string>(form: string, initial: T): [T, Dispatch<SetStateAction<T>>] {
+  const { data } = useQuery(me);
+  // While it is not known who the reader is, nothing is theirs.
+  const key = data && draftKey(data.user.id, data.active_organization_id, form);
+  const kept = useMemo(() => (key === undefined ? undefined : (keptDraft(key) as T | undefined)), [key]);
+  const [first] = useState(initial);
+  const [typed, setTyped] = useState<T>();
+  const begun = kept ?? first;
+  const draft = typed ?? begun;
   useEffect(() => {
-    const keep = () => sessionStorage.setItem(key, JSON.stringify({ at: Date.now(), draft } satisfies Kept));
+    if (key === undefined) return;
+    const keep = () => keepDraft(key, draft);
     window.addEventListener('pagehide', keep);
     return () => window.removeEventListener('pagehide', keep);
   }, [key, draft]);
-  useEffect(() => () => sessionStorage.removeItem(key), [key]);
+  useEffect(() => {
+    if (key === undefined) return;
+    return () => dropDraft(key);
+  }, [key]);
+  const setDraft = (next: SetStateAction<T>) =>
+    setTyped((before) => (typeof next === 'function' ? (next as (before: T) => T)(before ?? begun) : next));
   return [draft, setDraft];
-}
-
-function keptAt(key: string): unknown {
-  const text = sessionStorage.getItem(key);
-  if (text === null) return undefined;
-  const { at, draft } = JSON.parse(text) as Kept;
-  return Date.now() - at <= LONGEST_MS ? draft : undefined;
-}
-
-/** Forgets every draft, before somebody else signs in. */
-export function forgetDrafts(): void {
-  for (const key of Object.keys(sessionStorage)) if (key.startsWith(PREFIX)) sessionStorage.removeItem(key);
 }

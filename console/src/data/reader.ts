@@ -1,3 +1,4 @@
+import { forgetDraftsOfOthers } from './kept-drafts.js';
 import type { Me } from './models.js';
 import { sendOrganization } from './organization.js';
 
@@ -20,6 +21,7 @@ export function checkReader(me: Me): Me {
   if (!shown) {
     shown = { userId: user.id, organizationId };
     channel?.postMessage(user.id);
+    forgetDraftsOfOthers(user.id);
     sendOrganization(organizationId ?? undefined);
   } else if (shown.userId !== user.id || shown.organizationId !== organizationId) {
     location.reload();

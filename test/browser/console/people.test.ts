@@ -88,3 +88,45 @@ it('goes on in the next organization, at the same address, once its member was r
   expect(new URL(page.url()).pathname + new URL(page.url()).search).toBe('/market?gpu=H100');
   await window.close();
 });
+
+it('keeps what was typed for whoever has typed it, and for nobody else', async () => {
+  const [bob, cid] = [await test.control.renter(), await test.control.renter()];
+  const window = await test.open(bob);
+  const { page } = window;
+  window.expectComplaints(/ERR_/);
+  const name = page.getByLabel('Name', { exact: true });
+  const drafts = () => page.evaluate('JSON.stringify(sessionStorage)');
+  await window.goTo('/keys?add=api');
+  await name.fill('key of Bob');
+  await window.goTo('/keys?add=api');
+  expect(await name.inputValue()).toBe('key of Bob');
+  // What nobody can read is no draft.
+  await page.addInitScript(`
+    if (sessionStorage.break) for (const key of Object.keys(sessionStorage)) sessionStorage.setItem(key, '{');
+  `);
+  await page.evaluate('sessionStorage.break = "yes"');
+  await window.goTo('/keys?add=api');
+  expect(await name.inputValue()).toBe('');
+  await page.evaluate('sessionStorage.removeItem("break")');
+  await name.fill('key of Bob');
+  await signIn(window, cid);
+  await window.goTo('/keys?add=api');
+  expect(await name.inputValue()).toBe('');
+  expect(await drafts()).not.toContain('key of Bob');
+  await window.close();
+});
+
+it('keeps nothing that was typed over a sign-out, also of a form that is still open', async () => {
+  const bob = await test.control.renter();
+  const window = await test.open(bob);
+  const { page } = window;
+  window.expectComplaints(/ERR_/);
+  await window.goTo('/keys?add=api');
+  await page.getByLabel('Name', { exact: true }).fill('key of Bob');
+  // The form covers the menu.
+  await page.evaluate(`document.querySelector('header button').click()`);
+  await page.getByRole('menuitem', { name: 'Sign out' }).dispatchEvent('click');
+  await page.waitForURL('**/sign-in');
+  expect(await page.evaluate('JSON.stringify(sessionStorage)')).not.toContain('key of Bob');
+  await window.close();
+});

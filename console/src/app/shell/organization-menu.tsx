@@ -1,5 +1,5 @@
 import { api } from '../../data/api.js';
-import { forgetDrafts } from '../../data/draft.js';
+import { endDrafts } from '../../data/kept-drafts.js';
 import type { Me } from '../../data/models.js';
 import { chooseOrganization } from '../../data/organization.js';
 import { Menu, MenuChoice, MenuItem, MenuLine, MenuLink } from '../../parts/menu.js';
@@ -8,7 +8,7 @@ import styles from './organization-menu.module.css';
 
 async function signOut(): Promise<void> {
   await api.post('/v1/auth/sign-out');
-  forgetDrafts();
+  endDrafts();
   location.assign('/sign-in');
 }
 

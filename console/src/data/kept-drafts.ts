@@ -1,0 +1,49 @@
+/** A proof holds for so long; a sign-in takes less. */
+const LONGEST_MS = 15 * 60_000;
+const PREFIX = 'gpurent.draft.';
+
+interface Kept {
+  at: number;
+  draft: unknown;
+}
+
+/** After a sign-out nothing is kept any more, also not of a form that is still open. */
+let keeps = true;
+
+/** Returns where a draft of a user for an organization is kept. */
+export function draftKey(userId: string, organizationId: string | null, form: string): string {
+  return `${PREFIX}${userId}.${organizationId ?? ''}.${form}`;
+}
+
+export function keepDraft(key: string, draft: unknown): void {
+  if (keeps) sessionStorage.setItem(key, JSON.stringify({ at: Date.now(), draft } satisfies Kept));
+}
+
+export function dropDraft(key: string): void {
+  sessionStorage.removeItem(key);
+}
+
+/** Returns a draft that was kept; undefined: there is none, it is too old, or nobody can read it. */
+export function keptDraft(key: string): unknown {
+  try {
+    const kept = JSON.parse(sessionStorage.getItem(key) ?? 'null') as Kept | null;
+    return kept && Date.now() - kept.at <= LONGEST_MS ? kept.draft : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Forgets the drafts of everybody but a user. */
+export function forgetDraftsOfOthers(userId: string): void {
+  forget((key) => !key.startsWith(`${PREFIX}${userId}.`));
+}
+
+/** Forgets every draft, and keeps none any more: the reader signs out. */
+export function endDrafts(): void {
+  keeps = false;
+  forget(() => true);
+}
+
+function forget(isGone: (key: string) => boolean): void {
+  for (const key of Object.keys(sessionStorage)) if (key.startsWith(PREFIX) && isGone(key)) dropDraft(key);
+}
