@@ -10,11 +10,13 @@ import { me } from '../data/queries.js';
 import { makeQueryClient } from '../data/query-client.js';
 import { whenSomebodyElse } from '../data/reader.js';
 import { Toasts } from '../parts/toast.js';
+import { hideWhenLeft } from './leaving.js';
 import { reloadForNewRelease } from './new-release.js';
 import { router } from './router.js';
 
 const queries = makeQueryClient();
 
+hideWhenLeft();
 reloadForNewRelease();
 whenSomebodyElse(() => void queries.invalidateQueries(me));
 void followLive(queries, new AbortController().signal);

@@ -9,7 +9,16 @@ export function say(title: string): void {
   toasts.add({ title });
 }
 
-/** The place where {@link say} speaks. */
+/** Says, until it is closed, that an act has failed of which the page shows nothing, and offers to try it again. */
+export function sayFailed(title: string, tryAgain: () => void): void {
+  const onClick = () => {
+    toasts.close(id);
+    tryAgain();
+  };
+  const id = toasts.add({ title, timeout: 0, actionProps: { children: 'Try again', onClick } });
+}
+
+/** The place where {@link say} and {@link sayFailed} speak. */
 export function Toasts() {
   return (
     <Toast.Provider toastManager={toasts}>
@@ -27,6 +36,7 @@ function ToastList() {
   return shown.toasts.map((toast) => (
     <Toast.Root key={toast.id} toast={toast} className={styles.toast}>
       <Toast.Title className={styles.title} />
+      <Toast.Action render={<Button />} />
       <Toast.Close render={<Button kind="plain">Close</Button>} />
     </Toast.Root>
   ));

@@ -130,3 +130,40 @@ it('keeps nothing that was typed over a sign-out, also of a form that is still o
   expect(await page.evaluate('JSON.stringify(sessionStorage)')).not.toContain('key of Bob');
   await window.close();
 });
+
+it('says that a sign-out has failed, and tries it again', async () => {
+  const window = await test.open(await test.control.renter());
+  const { page } = window;
+  window.expectComplaints(/500|401|ERR_/);
+  await window.goTo('/instances');
+  const body = JSON.stringify({ code: 'INTERNAL', message: 'not now', request_id: 'request-1' });
+  await page.route('**/v1/auth/sign-out', (route) =>
+    route.fulfill({ status: 500, contentType: 'application/json', body }),
+  );
+  await page.click('header button');
+  await page.getByRole('menuitem', { name: 'Sign out' }).click();
+  await page.getByRole('heading', { name: 'you may still be signed in: not now' }).waitFor();
+  await window.checkAccess();
+  await window.shoot('sign-out-failed');
+  await page.unroute('**/v1/auth/sign-out');
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await page.waitForURL('**/sign-in');
+  await window.close();
+});
+
+it('shows a private page to nobody who goes back after a sign-out', async () => {
+  const dan = await test.control.renter(5_000_000);
+  const window = await test.open(dan);
+  const { page } = window;
+  window.expectComplaints(/401|ERR_/);
+  await window.goTo('/profile');
+  const tell = (type: string) =>
+    page.evaluate(`dispatchEvent(new PageTransitionEvent('${type}', { persisted: true }))`);
+  // As a browser does that keeps the page, and shows it again to whoever goes back.
+  await tell('pagehide');
+  expect(await page.evaluate('document.querySelector("main").checkVisibility()')).toBe(false);
+  await page.context().clearCookies();
+  await tell('pageshow');
+  await page.waitForURL('**/sign-in?return_to=%2Fprofile');
+  await window.close();
+});

@@ -1,15 +1,23 @@
-import { api } from '../../data/api.js';
-import { endDrafts } from '../../data/kept-drafts.js';
+import { api, isSignedOut } from '../../data/api.js';
 import type { Me } from '../../data/models.js';
 import { chooseOrganization } from '../../data/organization.js';
 import { Menu, MenuChoice, MenuItem, MenuLine, MenuLink } from '../../parts/menu.js';
+import { sayFailed } from '../../parts/toast.js';
+import { leaveSignedOut } from '../leaving.js';
 import { MORE_PAGES, OPERATOR_PAGES, PAGES } from '../navigation.js';
 import styles from './organization-menu.module.css';
 
+/** Ends the session, and leaves. It has ended, too, if another tab has ended it. */
 async function signOut(): Promise<void> {
-  await api.post('/v1/auth/sign-out');
-  endDrafts();
-  location.assign('/sign-in');
+  try {
+    await api.post('/v1/auth/sign-out');
+  } catch (error) {
+    if (!isSignedOut(error)) {
+      const why = error instanceof Error ? error.message : String(error);
+      return sayFailed(`The sign-out has failed, and you may still be signed in: ${why}`, () => void signOut());
+    }
+  }
+  leaveSignedOut();
 }
 
 /** The organization for which one acts, the others, and the pages that have no place in the bar of a phone. */
