@@ -15,6 +15,11 @@ export function isForReaders(path: string): boolean {
   return /^\/(?:market|deploy|instances|templates)(?:\/|$)/.test(path);
 }
 
+/** Tells whether the page at a path shows what belongs to an organization. The others are about the reader, and for operators. */
+export function isOfOrganization(path: string): boolean {
+  return !/^\/(?:profile|operator)(?:\/|$)/.test(path);
+}
+
 /** Pages beside those of the rail: they stand in the menu of the organization. */
 export const MORE_PAGES = [
   { to: '/keys', title: 'Keys' },

@@ -131,6 +131,31 @@ it('keeps nothing that was typed over a sign-out, also of a form that is still o
   await window.close();
 });
 
+it('leads somebody without an organization to a new one, and claims nothing about their role', async () => {
+  const eve = await test.control.renter(0);
+  test.control.dissolve(eve);
+  const window = await test.open(eve);
+  const { page } = window;
+  window.expectComplaints(/403/);
+  for (const path of ['/instances', '/billing', '/team', '/keys']) {
+    await page.goto(path);
+    await page.getByRole('heading', { name: 'You belong to no organization' }).waitFor();
+    expect(await page.locator('[role=alert]').count(), path).toBe(0);
+  }
+  expect(await page.getByText('Not for your role').count()).toBe(0);
+  expect(await page.locator('header').getByText('Balance').count()).toBe(0);
+  expect(await page.getByText('not told of changes').count()).toBe(0);
+  await window.checkAccess();
+  await window.shoot('no-organization');
+  await page.goto('/market?gpu=H100');
+  await page.getByRole('button', { name: 'New organization' }).click();
+  await page.getByLabel('Name').fill('Evening');
+  await page.getByRole('button', { name: 'Create' }).click();
+  await page.waitForSelector('header button:has-text("Evening")');
+  await page.waitForSelector(LIVE, { state: 'attached' });
+  await window.close();
+});
+
 it('says that a sign-out has failed, and tries it again', async () => {
   const window = await test.open(await test.control.renter());
   const { page } = window;

@@ -1,22 +1,26 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, Outlet, useRouterState } from '@tanstack/react-router';
-import { useEffect, useRef } from 'react';
+import { lazy, Suspense, useEffect, useRef } from 'react';
 import { me } from '../../data/queries.js';
 import { useMay } from '../../data/rights.js';
 import { OnlyFor } from '../../parts/only-for.js';
 import { Page } from '../../parts/page.js';
-import { isForReaders, OPERATOR_PAGES, PAGES } from '../navigation.js';
+import { Skeleton } from '../../parts/states.js';
+import { isForReaders, isOfOrganization, OPERATOR_PAGES, PAGES } from '../navigation.js';
 import { BalanceLine } from './balance-line.js';
 import { ConnectionLine } from './connection-line.js';
 import { Icon } from './icon.js';
 import styles from './shell.module.css';
 import { TopLine } from './top-line.js';
 
+const NoOrganization = lazy(() => import('../../pages/team/no-organization.js'));
+
 /** What is around each page: the rail, the line with the balance, and what to know when events do not arrive. */
 export function Shell() {
   const main = useRef<HTMLElement>(null);
   const { data } = useQuery(me);
   const mayRead = useMay('read');
+  const hasNone = data?.active_organization_id === null;
   useFocusOnNewPage(main);
   return (
     <div className={styles.shell}>
@@ -42,17 +46,23 @@ export function Shell() {
       <TopLine />
       <main id="main" ref={main} tabIndex={-1} className={styles.main}>
         <ConnectionLine />
-        <BalanceLine />
-        <Content mayRead={mayRead} />
+        {!hasNone && <BalanceLine />}
+        <Content mayRead={mayRead} hasOrganization={!hasNone} />
       </main>
     </div>
   );
 }
 
-/** The page at the address, unless the role of the reader is refused everything that it would read. */
-function Content({ mayRead }: { mayRead: boolean }) {
-  const isClosed = useRouterState({ select: ({ location }) => !mayRead && isForReaders(location.pathname) });
-  if (!isClosed) return <Outlet />;
+/** The page at the address, unless the reader is refused everything that it would read: their role is, or they have no organization. */
+function Content({ mayRead, hasOrganization }: { mayRead: boolean; hasOrganization: boolean }) {
+  const path = useRouterState({ select: ({ location }) => location.pathname });
+  if (!hasOrganization && isOfOrganization(path))
+    return (
+      <Suspense fallback={<Skeleton rows={6} />}>
+        <NoOrganization />
+      </Suspense>
+    );
+  if (mayRead || !isForReaders(path)) return <Outlet />;
   return (
     <Page title="Not for your role">
       <OnlyFor right="read">{null}</OnlyFor>

@@ -5,19 +5,25 @@ import { BalanceLasts } from '../../parts/time.js';
 import { OrganizationMenu } from './organization-menu.js';
 import styles from './top-line.module.css';
 
-/** The line that always says what there is, what it costs and how long it lasts. */
+/** The line that always says what there is, what it costs and how long it lasts; without an organization there is no money. */
 export function TopLine() {
-  const user = useQuery(me);
-  const { data } = useQuery(organization);
+  const { data } = useQuery(me);
   return (
     <header className={styles.top}>
-      <dl className={styles.figures} aria-label="Money">
-        <Figure title="Balance">{data && <Money micro={data.balance_micro} />}</Figure>
-        <Figure title="Charged">{data && <Hourly micro={data.charged_per_hour_micro ?? 0} />}</Figure>
-        <Figure title="Lasts">{data && <BalanceLasts of={data} />}</Figure>
-      </dl>
-      {user.data && <OrganizationMenu me={user.data} />}
+      {data?.active_organization_id === null ? <span /> : <Figures />}
+      {data && <OrganizationMenu me={data} />}
     </header>
+  );
+}
+
+function Figures() {
+  const { data } = useQuery(organization);
+  return (
+    <dl className={styles.figures} aria-label="Money">
+      <Figure title="Balance">{data && <Money micro={data.balance_micro} />}</Figure>
+      <Figure title="Charged">{data && <Hourly micro={data.charged_per_hour_micro ?? 0} />}</Figure>
+      <Figure title="Lasts">{data && <BalanceLasts of={data} />}</Figure>
+    </dl>
   );
 }
 

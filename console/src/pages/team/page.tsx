@@ -3,7 +3,7 @@ import type { Me } from '../../data/models.js';
 import { me } from '../../data/queries.js';
 import { roleOf, ROLES } from '../../data/role.js';
 import { Page } from '../../parts/page.js';
-import { Empty, Loaded, Notice } from '../../parts/states.js';
+import { Loaded, Notice } from '../../parts/states.js';
 import { Invites } from './invites.js';
 import { Members } from './members.js';
 import { LeaveOrganization, NewOrganization, OrganizationName, SecondFactorDemand } from './organization.js';
@@ -23,12 +23,7 @@ export default function TeamPage() {
 function Team({ user }: { user: Me }) {
   const { active_organization_id: organizationId, memberships } = user;
   const mine = memberships.find(({ organization_id }) => organization_id === organizationId);
-  if (!mine)
-    return (
-      <Empty title="You belong to no organization">
-        Instances and money belong to an organization. Make one, or ask an admin of one for an invitation.
-      </Empty>
-    );
+  if (!mine) return null;
   const { name, role } = mine;
   const leaving = <LeaveOrganization id={mine.organization_id} name={name} role={role} />;
   if (role !== 'admin')
