@@ -8,6 +8,8 @@ import type { Instance } from '../../console/src/data/models.js';
 import { emptyForm } from '../../console/src/pages/deploy/form.js';
 import { chosen, grouped } from '../../console/src/pages/instances/choice.js';
 import { instancesSearch } from '../../console/src/pages/instances/search.js';
+import { choicesOf } from '../../console/src/pages/market/choice.js';
+import { marketSearch, wantedOf } from '../../console/src/pages/market/search.js';
 
 const address = { ssh_host: '203.0.113.7', ssh_port: 20_022, ssh_user: 'root' };
 
@@ -85,4 +87,15 @@ it('filters and groups instances: what failed comes first, and each is in exactl
 
 it('proposes a disk that fits: 20 GB, or what is free', () => {
   expect([500, 20, 15, 3].map((free) => emptyForm(free).disk)).toEqual(['20', '20', '15', '10']);
+});
+
+it('asks for the offers that an address names, and offers also the choice that has none left', () => {
+  const read = marketSearch({ gpu: 'H100', count: '4', region: 'x'.repeat(201), sort: 'toString', other: 1 });
+  expect(read).toEqual({ gpu: 'H100', count: 4 });
+  expect(wantedOf({ ...read, sort: 'memory' }, 'id')).toEqual({
+    ...{ template_id: 'id', gpu_model: 'H100', num_gpus: 4, sort: 'memory_desc' },
+  });
+  const counted = [8, 1].map((value) => ({ value, offers: value }));
+  expect(choicesOf(counted, 8)).toEqual([counted[1], counted[0]]);
+  expect(choicesOf(counted, 4)).toEqual([counted[1], { value: 4, offers: 0 }, counted[0]]);
 });

@@ -16,6 +16,7 @@ export type MeterInterval = ItemOf<'/v1/instances/{id}/meter-intervals'>;
 export type Usage = Answer<'/v1/instances/{id}/usage'>;
 export type Schedule = Answer<'/v1/instances/{id}/schedule'>;
 export type Offer = ItemOf<'/v1/offers'>;
+export type OfferCounts = Answer<'/v1/offers/counts'>;
 export type Template = ItemOf<'/v1/templates'>;
 export type SshKey = ItemOf<'/v1/ssh-keys'>;
 export type Transaction = ItemOf<'/v1/billing/transactions'>;

@@ -43,13 +43,6 @@ export const timeline = (id: string, limit: number) =>
     placeholderData: keepPreviousData,
   });
 
-export const offers = queryOptions({
-  queryKey: ['offers'],
-  queryFn: async ({ signal }) => (await api.get('/v1/offers', { signal })).items,
-  // Other organizations rent, too, and no event tells.
-  refetchInterval: 30_000,
-});
-
 export const templates = queryOptions({
   queryKey: ['templates'],
   queryFn: async ({ signal }) => (await api.get('/v1/templates', { signal })).items,

@@ -77,7 +77,7 @@ it('a session that was ended elsewhere leads to the sign-in, without a click', a
 it('shows an error of the API with its request, and goes on once that works again', async () => {
   const window = await test.open(await test.control.renter());
   window.expectComplaints(/500/);
-  await window.page.route('**/v1/offers', (route) =>
+  await window.page.route('**/v1/offers?**', (route) =>
     route.fulfill({
       status: 500,
       contentType: 'application/json',
@@ -88,7 +88,7 @@ it('shows an error of the API with its request, and goes on once that works agai
   await window.page.waitForSelector('[role=alert] >> text=something went wrong');
   await window.page.waitForSelector('text=request-1');
   await window.checkAccess();
-  await window.page.unroute('**/v1/offers');
+  await window.page.unroute('**/v1/offers?**');
   await window.page.click('text=Try again');
   await window.page.waitForSelector('text=Fake GPU');
   await window.close();

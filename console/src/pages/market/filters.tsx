@@ -1,9 +1,9 @@
 import { getRouteApi } from '@tanstack/react-router';
 import { changedSearch } from '../../data/changed-search.js';
-import type { Offer, Template } from '../../data/models.js';
+import type { OfferCounts, Template } from '../../data/models.js';
 import { classNames } from '../../parts/class-names.js';
 import { Field, Select } from '../../parts/field.js';
-import { choicesOf } from './choice.js';
+import { choicesOf, type Choice } from './choice.js';
 import styles from './page.module.css';
 import type { MarketSearch, Sort } from './search.js';
 
@@ -15,14 +15,17 @@ const SORTS: readonly { value: Sort; label: string }[] = [
   { value: 'gpus', label: 'Most GPUs' },
 ];
 
+interface Props {
+  counts: OfferCounts;
+  templates: readonly Template[];
+}
+
 /** What is to run, and on what. Each choice is a part of the address. */
-export function Filters({ offers, templates }: { offers: readonly Offer[]; templates: readonly Template[] }) {
+export function Filters({ counts, templates }: Props) {
   const search = route.useSearch();
   const navigate = route.useNavigate();
   const set = (changed: { [Name in keyof MarketSearch]: MarketSearch[Name] | undefined }) =>
     void navigate({ search: (before) => changedSearch(before, changed), replace: true });
-  const regions = choicesOf(offers, search, 'region', ({ machine }) => machine.region);
-  const counts = choicesOf(offers, search, 'count', ({ num_gpus }) => num_gpus);
   return (
     <div className={styles.filters}>
       <div className={styles.selects}>
@@ -41,7 +44,10 @@ export function Filters({ offers, templates }: { offers: readonly Offer[]; templ
             <Select
               {...tied}
               value={String(search.count ?? ANY)}
-              choices={[{ value: ANY, label: 'Any number' }, ...counts.map(withCount)]}
+              choices={[
+                { value: ANY, label: 'Any number' },
+                ...choicesOf(counts.num_gpus, search.count).map(withCount),
+              ]}
               onChoose={(value) => set({ count: value === ANY ? undefined : Number(value) })}
             />
           )}
@@ -51,7 +57,7 @@ export function Filters({ offers, templates }: { offers: readonly Offer[]; templ
             <Select
               {...tied}
               value={search.region ?? ANY}
-              choices={[{ value: ANY, label: 'Any' }, ...regions.map(withCount)]}
+              choices={[{ value: ANY, label: 'Any' }, ...choicesOf(counts.regions, search.region).map(withCount)]}
               onChoose={(value) => set({ region: value || undefined })}
             />
           )}
@@ -64,7 +70,7 @@ export function Filters({ offers, templates }: { offers: readonly Offer[]; templ
       </div>
       <fieldset className={styles.chips}>
         <legend>GPU</legend>
-        {choicesOf(offers, search, 'gpu', ({ gpu_model }) => gpu_model).map(({ value, count }) => (
+        {choicesOf(counts.gpu_models, search.gpu).map(({ value, offers }) => (
           <button
             key={value}
             type="button"
@@ -72,7 +78,7 @@ export function Filters({ offers, templates }: { offers: readonly Offer[]; templ
             aria-pressed={search.gpu === value}
             onClick={() => set({ gpu: search.gpu === value ? undefined : value })}
           >
-            {value} <span className={styles.chipCount}>{count}</span>
+            {value} <span className={styles.chipCount}>{offers}</span>
           </button>
         ))}
       </fieldset>
@@ -80,6 +86,6 @@ export function Filters({ offers, templates }: { offers: readonly Offer[]; templ
   );
 }
 
-function withCount({ value, count }: { value: string | number; count: number }) {
-  return { value: String(value), label: `${value} (${count})` };
+function withCount({ value, offers }: Choice<string | number>) {
+  return { value: String(value), label: `${value} (${offers})` };
 }

@@ -1,80 +1,119 @@
-import { useQuery } from '@tanstack/react-query';
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
-import { useState } from 'react';
-import type { Offer } from '../../data/models.js';
-import { offers, templates } from '../../data/queries.js';
+import { misfitOf } from '../../data/fit.js';
+import type { Offer, OfferCounts, Template } from '../../data/models.js';
+import { freeOffers, offerCounts, type Wanted } from '../../data/offers.js';
+import { templates } from '../../data/queries.js';
+import { useMay } from '../../data/rights.js';
 import { Button, LinkButton } from '../../parts/button.js';
+import { OfferList, OfferRow } from '../../parts/market/offer-row.js';
 import { Page } from '../../parts/page.js';
-import { Empty, Loaded } from '../../parts/states.js';
-import { ranked } from './choice.js';
+import { Empty, Loaded, Skeleton } from '../../parts/states.js';
 import { Filters } from './filters.js';
-import { OfferRow } from './offer-row.js';
 import styles from './page.module.css';
+import { wantedOf } from './search.js';
 
 const route = getRouteApi('/market');
 
-/** Rows that are made at a time: nobody reads thousands, and each takes a third of a millisecond. */
-const ROWS = 100;
+/** Offers that are read at a time. */
+const ROWS = 50;
 
 export default function MarketPage() {
-  const query = useQuery(offers);
+  const search = route.useSearch();
+  const { data: known = [], isPending } = useQuery(templates);
+  const template = known.find(({ id }) => id === search.template);
   return (
     <Page title="Market" lead="What can I rent for this?">
-      <Loaded query={query} rows={8}>
-        {(items) =>
-          items.length === 0 ? (
-            <Empty title="Nothing is free at present">What others give back appears here by itself.</Empty>
-          ) : (
-            <Offers items={items} />
-          )
-        }
-      </Loaded>
+      {/* What fits is asked for by the template, and an address can name one that is none. */}
+      {search.template !== undefined && isPending ? (
+        <Skeleton rows={8} />
+      ) : (
+        <Market wanted={wantedOf(search, template?.id)} {...{ template, known }} />
+      )}
     </Page>
   );
 }
 
-function Offers({ items }: { items: readonly Offer[] }) {
-  const search = route.useSearch();
-  const { data: known = [] } = useQuery(templates);
-  const template = known.find(({ id }) => id === search.template);
-  const found = ranked(items, search, template);
+interface MarketProps {
+  wanted: Wanted;
+  template: Template | undefined;
+  known: readonly Template[];
+}
+
+function Market({ wanted, template, known }: MarketProps) {
+  const query = useInfiniteQuery(freeOffers(wanted, ROWS));
+  const counts = useQuery(offerCounts(wanted));
   return (
     <>
-      <Filters offers={items} templates={known} />
-      <p className={styles.count} role="status">
-        {found.length === 1 ? '1 offer' : `${found.length} offers`}
-        {template && `, ${found.filter(({ misfit }) => misfit === undefined).length} for ${template.name}`}
-      </p>
-      {found.length === 0 ? (
-        <Empty
-          title="Nothing is free that is like this"
-          action={
-            <LinkButton to="/market" search={{}}>
-              Show everything
-            </LinkButton>
-          }
-        />
-      ) : (
-        <Rows key={JSON.stringify(search)} found={found} template={search.template} />
+      <Loaded query={counts} rows={2}>
+        {(counted) => (
+          <>
+            <Filters counts={counted} templates={known} />
+            <p className={styles.count} role="status">
+              {wordsOf(counted, template)}
+            </p>
+          </>
+        )}
+      </Loaded>
+      <Loaded query={query} rows={8}>
+        {({ pages }) => {
+          const found = pages.flatMap(({ items }) => items);
+          return found.length === 0 ? <Nothing /> : <Offers found={found} template={template} />;
+        }}
+      </Loaded>
+      {query.hasNextPage && (
+        <p className={styles.more}>
+          <Button isBusy={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
+            Show more
+          </Button>
+        </p>
       )}
     </>
   );
 }
 
-function Rows({ found, template }: { found: ReturnType<typeof ranked>; template: string | undefined }) {
-  const [count, setCount] = useState(ROWS);
+function wordsOf({ offers, fitting }: OfferCounts, template: Template | undefined): string {
+  const all = offers === 1 ? '1 offer' : `${offers} offers`;
+  return template && fitting !== null ? `${all}, ${fitting} for ${template.name}` : all;
+}
+
+function Offers({ found, template }: { found: readonly Offer[]; template: Template | undefined }) {
+  const mayDeploy = useMay('change');
   return (
-    <>
-      <ul className={styles.list}>
-        {found.slice(0, count).map(({ offer, misfit }) => (
-          <OfferRow key={offer.id} offer={offer} misfit={misfit} template={template} />
-        ))}
-      </ul>
-      {found.length > count && (
-        <p className={styles.more}>
-          <Button onClick={() => setCount(count + ROWS)}>Show more</Button>
-        </p>
-      )}
-    </>
+    <OfferList>
+      {found.map((offer) => {
+        const misfit = template && misfitOf(template, offer.machine);
+        return (
+          <OfferRow key={offer.id} offer={offer} misfit={misfit} heading="h2">
+            {misfit === undefined && mayDeploy && (
+              <LinkButton
+                kind="main"
+                to="/deploy"
+                search={{ offer: offer.id, ...(template && { template: template.id }) }}
+              >
+                Deploy
+              </LinkButton>
+            )}
+          </OfferRow>
+        );
+      })}
+    </OfferList>
+  );
+}
+
+/** Says that nothing is free, or nothing like what was asked for. */
+function Nothing() {
+  const { gpu, count, region } = route.useSearch();
+  if ([gpu, count, region].every((each) => each === undefined))
+    return <Empty title="Nothing is free at present">What others give back appears here by itself.</Empty>;
+  return (
+    <Empty
+      title="Nothing is free that is like this"
+      action={
+        <LinkButton to="/market" search={{}}>
+          Show everything
+        </LinkButton>
+      }
+    />
   );
 }

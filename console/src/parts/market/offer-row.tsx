@@ -1,25 +1,36 @@
 import { useQuery } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
 import type { Offer } from '../../data/models.js';
 import { organization } from '../../data/queries.js';
-import { useMay } from '../../data/rights.js';
 import { memory } from '../../data/sizes.js';
 import { inSight, lastsWith } from '../../data/times.js';
-import { LinkButton } from '../../parts/button.js';
-import { classNames } from '../../parts/class-names.js';
-import { Hourly } from '../../parts/money.js';
-import { At } from '../../parts/time.js';
-import styles from './page.module.css';
+import { classNames } from '../class-names.js';
+import { Hourly } from '../money.js';
+import { At } from '../time.js';
+import styles from './offer-row.module.css';
+
+/** Offers below each other, each an {@link OfferRow}. */
+export function OfferList({ children }: { children: ReactNode }) {
+  return <ul className={styles.list}>{children}</ul>;
+}
+
+interface Props {
+  offer: Offer;
+  /** Why it does not fit; undefined: it does. */
+  misfit: string | undefined;
+  /** The level of its heading on the page. */
+  heading: 'h2' | 'h3';
+  /** What can be done with it. */
+  children?: ReactNode;
+}
 
 /** An offer: what it is, what it costs, how long the balance lasts with it, and why it does not fit. */
-export function OfferRow(props: { offer: Offer; misfit: string | undefined; template: string | undefined }) {
-  const { offer, misfit, template } = props;
-  const { id, gpu_model, num_gpus, gpu_memory_mb, price_per_hour_micro, machine } = offer;
-  const mayDeploy = useMay('change');
-  const name = gpu_model === null ? 'No GPU' : `${num_gpus} × ${gpu_model}`;
+export function OfferRow({ offer, misfit, heading: Heading, children }: Props) {
+  const { gpu_memory_mb, price_per_hour_micro, machine } = offer;
   return (
     <li className={classNames(styles.offer, misfit !== undefined && styles.weak)}>
       <div>
-        <h2>{name}</h2>
+        <Heading>{nameOfOffer(offer)}</Heading>
         <p className={styles.facts}>
           {gpu_memory_mb !== null && `${memory(gpu_memory_mb)} each, `}
           {machine.cpu_cores} CPU cores, {memory(machine.memory_mb)} memory, {machine.disk_available_gb} GB disk free
@@ -45,13 +56,14 @@ export function OfferRow(props: { offer: Offer; misfit: string | undefined; temp
           <BalanceLasts more={price_per_hour_micro} />
         </p>
       </div>
-      {misfit === undefined && mayDeploy && (
-        <LinkButton kind="main" to="/deploy" search={{ offer: id, ...(template === undefined ? {} : { template }) }}>
-          Deploy
-        </LinkButton>
-      )}
+      {children}
     </li>
   );
+}
+
+/** What is rented, in a few words. */
+export function nameOfOffer({ gpu_model, num_gpus }: Offer): string {
+  return gpu_model === null ? 'No GPU' : `${num_gpus} × ${gpu_model}`;
 }
 
 /** How long the balance lasts with this beside everything that is charged already. */

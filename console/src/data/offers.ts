@@ -1,0 +1,35 @@
+import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query';
+import type { paths } from '../../../client/api/index.js';
+import { api } from './api.js';
+
+/** Which offers are looked for, as the API has it; those that fit `template_id` come first. */
+export type Wanted = Pick<
+  NonNullable<paths['/v1/offers']['get']['parameters']['query']>,
+  'template_id' | 'gpu_model' | 'num_gpus' | 'region' | 'sort'
+>;
+
+/** Other organizations rent, too, and no event tells. */
+const AGAIN_MS = 30_000;
+
+/** The offers that can be rented now, `limit` at a time. */
+export const freeOffers = (wanted: Wanted, limit: number) =>
+  infiniteQueryOptions({
+    queryKey: ['offers', 'free', wanted, limit],
+    queryFn: ({ pageParam, signal }) => {
+      const query = { ...wanted, limit, ...(pageParam === undefined ? {} : { cursor: pageParam }) };
+      return api.get('/v1/offers', { params: { query }, signal });
+    },
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ next_cursor }) => next_cursor ?? undefined,
+    placeholderData: keepPreviousData,
+    refetchInterval: AGAIN_MS,
+  });
+
+/** How many offers there are, and of what. */
+export const offerCounts = ({ sort: _, ...wanted }: Wanted) =>
+  queryOptions({
+    queryKey: ['offers', 'counts', wanted],
+    queryFn: ({ signal }) => api.get('/v1/offers/counts', { params: { query: wanted }, signal }),
+    placeholderData: keepPreviousData,
+    refetchInterval: AGAIN_MS,
+  });
