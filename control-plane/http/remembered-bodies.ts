@@ -67,7 +67,7 @@ export function sendBody(
   const { bytes, etag } = bodyOf(source, form, make);
   void reply.header('ETag', etag);
   const known = headers['if-none-match'];
-  if (known !== undefined && names(known, etag)) return reply.code(304).send() as never;
+  if (known !== undefined && namesETag(known, etag)) return reply.code(304).send() as never;
   return reply.type(JSON_TYPE).send(bytes) as never;
 }
 
@@ -82,7 +82,7 @@ function bodyOf(source: object, form: string, make: () => Text): Body {
 }
 
 /** Tells whether the header `If-None-Match` names an ETag. */
-function names(header: string, etag: string): boolean {
+export function namesETag(header: string, etag: string): boolean {
   return (
     header === etag || header.split(',').some((one) => one.trim().replace(/^W\//, '') === etag || one.trim() === '*')
   );

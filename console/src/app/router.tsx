@@ -8,7 +8,7 @@ import {
   type ErrorComponentProps,
 } from '@tanstack/react-router';
 import type { QueryClient } from '@tanstack/react-query';
-import { me } from '../data/queries.js';
+import { instances, me } from '../data/queries.js';
 import { deploySearch } from '../pages/deploy/search.js';
 import { instanceSearch } from '../pages/instance/search.js';
 import { instancesSearch } from '../pages/instances/search.js';
@@ -57,15 +57,22 @@ const only =
     ...read(given),
   });
 
+/** Tells whether the reader is an operator who has no instance. */
+async function operatesOnly(queries: QueryClient): Promise<boolean> {
+  const { user, active_organization_id } = await queries.query({ ...me, staleTime: 'static' });
+  if (!user.is_operator) return false;
+  return active_organization_id === null || (await queries.query({ ...instances, staleTime: 'static' })).length === 0;
+}
+
 const home = createRoute({
   getParentRoute: () => root,
   path: '/',
   validateSearch: billingSearch,
   // The payment provider may lead back here.
-  beforeLoad: ({ search: { checkout } }) => {
-    throw checkout
-      ? redirect({ to: '/billing', search: { checkout }, replace: true })
-      : redirect({ to: '/instances', replace: true });
+  beforeLoad: async ({ context: { queries }, search: { checkout } }) => {
+    if (checkout) throw redirect({ to: '/billing', search: { checkout }, replace: true });
+    const isForOperators = await operatesOnly(queries).catch(() => false);
+    throw redirect({ to: isForOperators ? '/operator' : '/instances', replace: true });
   },
 });
 

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 
@@ -7,6 +8,8 @@ export interface ConsoleFile {
   plain: Buffer;
   br: Buffer | undefined;
   gzip: Buffer | undefined;
+  /** Changes when the content does. */
+  hash: string;
 }
 
 /** The console as it was built. It is a few megabytes at most, so it is kept in memory. */
@@ -33,10 +36,12 @@ export function readConsole(folder: string): ConsoleFiles | undefined {
 }
 
 function readEncoded(file: string): ConsoleFile {
+  const plain = readFileSync(file);
   const encoded = (ending: string) => (existsSync(file + ending) ? readFileSync(file + ending) : undefined);
   return {
     type: TYPES[extname(file)] ?? 'application/octet-stream',
-    ...{ plain: readFileSync(file), br: encoded('.br'), gzip: encoded('.gz') },
+    ...{ plain, br: encoded('.br'), gzip: encoded('.gz') },
+    hash: createHash('sha256').update(plain).digest('base64url').slice(0, 22),
   };
 }
 
@@ -45,18 +50,19 @@ export function encodedFor(
   file: ConsoleFile,
   accepted: string | undefined,
 ): { body: Buffer; encoding: 'br' | 'gzip' | undefined } {
-  const taken = namesTaken(accepted ?? '');
+  const takes = encodingsIn(accepted ?? '');
   for (const encoding of ['br', 'gzip'] as const) {
     const body = file[encoding];
-    if (body && taken.has(encoding)) return { body, encoding };
+    if (body && takes(encoding)) return { body, encoding };
   }
   return { body: file.plain, encoding: undefined };
 }
 
-/** Returns the encodings that a header names without the weight 0. */
-function namesTaken(header: string): ReadonlySet<string> {
+/** Returns which encodings a header allows: those that it names without the weight 0; `*` stands for those that it does not name. */
+function encodingsIn(header: string): (name: string) => boolean {
   const named = header.split(',').map((each) => each.split(';').map((part) => part.trim().toLowerCase()));
-  return new Set(named.flatMap(([name = '', ...weights]) => (weights.some(isZero) ? [] : [name])));
+  const taken = new Map(named.map(([name = '', ...weights]) => [name, !weights.some(isZero)]));
+  return (name) => taken.get(name) ?? taken.get('*') ?? false;
 }
 
 function isZero(parameter: string): boolean {

@@ -1,18 +1,18 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { notFound, PUBLIC } from '../policy.js';
+import { namesETag } from '../remembered-bodies.js';
 import { text } from '../schemas.js';
 import { encodedFor, type ConsoleFile, type ConsoleFiles } from './files.js';
 
-/** The addresses of the console's pages. Each answers the same file, whose script shows the page. */
-const PATHS: readonly string[] = [
-  '/',
-  ...['/market', '/deploy', '/keys', '/profile'],
-  ...['instances', 'templates', 'billing', 'team', 'webhooks', 'operator'].flatMap((name) => [
-    `/${name}`,
-    `/${name}/*`,
-  ]),
+/** What the addresses of the console's pages begin with. */
+const NAMES: readonly string[] = [
+  ...['market', 'deploy', 'instances', 'templates', 'billing'],
+  ...['keys', 'team', 'webhooks', 'profile', 'operator'],
 ];
+
+/** The addresses of the pages. Each answers the same file, whose script shows the page, or that there is none. */
+const PATHS: readonly string[] = ['/', ...NAMES.flatMap((name) => [`/${name}`, `/${name}/*`])];
 
 /** What the console may do: run its own files and send requests to this control plane. */
 export const CONTENT_POLICY = [
@@ -70,8 +70,13 @@ export function consoleRoutes({ page, assets }: ConsoleFiles) {
   };
 }
 
-function send(file: ConsoleFile, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const { body, encoding } = encodedFor(file, request.headers['accept-encoding']);
+/** Sends a file in a form that the client takes, or 304 if it has that form. */
+function send(file: ConsoleFile, { headers }: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const { body, encoding } = encodedFor(file, headers['accept-encoding']);
+  const etag = `"${file.hash}${encoding ? `-${encoding}` : ''}"`;
+  void reply.header('ETag', etag);
+  const known = headers['if-none-match'];
+  if (known !== undefined && namesETag(known, etag)) return reply.code(304).send();
   if (encoding) void reply.header('Content-Encoding', encoding);
   return reply.type(file.type).send(body);
 }

@@ -192,3 +192,15 @@ it('shows a private page to nobody who goes back after a sign-out', async () => 
   await page.waitForURL('**/sign-in?return_to=%2Fprofile');
   await window.close();
 });
+
+it('leads operators who rent nothing to the pages for operators', async () => {
+  const olga = await test.control.renter(0);
+  test.control.makeOperator(olga.userId);
+  const window = await test.open(olga);
+  await window.page.goto('/');
+  await window.page.waitForURL('**/operator');
+  await window.page.getByRole('heading', { level: 1 }).waitFor();
+  await window.page.goto('/market/');
+  await window.page.getByRole('heading', { level: 1, name: 'Market' }).waitFor();
+  await window.close();
+});

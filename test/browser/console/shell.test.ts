@@ -77,22 +77,40 @@ it('can be used by everybody, on a phone, too', async () => {
   await window.close();
 });
 
-it.each(['/', '/instances/x', '/operator', '/market'])('serves %s with its policy, compressed', async (path) => {
-  const ask = (encoding: string) => fetch(test.control.url + path, { headers: { 'Accept-Encoding': encoding } });
-  const answer = await ask('gzip, br;q=0');
-  expect(answer.status).toBe(200);
-  expect(Object.fromEntries(answer.headers)).toMatchObject({
-    'content-security-policy':
-      "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; font-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'",
-    'referrer-policy': 'no-referrer',
-    'x-content-type-options': 'nosniff',
-    'x-frame-options': 'DENY',
-    'content-encoding': 'gzip',
-    vary: 'Accept-Encoding',
-  });
-  expect(await answer.text()).toContain('<div id="root">');
-  expect((await ask('identity')).headers.get('content-encoding')).toBeNull();
-  expect((await ask('br')).headers.get('content-encoding')).toBe('br');
+it.each(['/', '/instances/x', '/operator', '/market', '/market/', '/deploy/', '/keys/', '/profile/'])(
+  'serves %s with its policy, compressed',
+  async (path) => {
+    const ask = (encoding: string) => fetch(test.control.url + path, { headers: { 'Accept-Encoding': encoding } });
+    const answer = await ask('gzip, br;q=0');
+    expect(answer.status).toBe(200);
+    expect(Object.fromEntries(answer.headers)).toMatchObject({
+      'content-security-policy':
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; font-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'",
+      'referrer-policy': 'no-referrer',
+      'x-content-type-options': 'nosniff',
+      'x-frame-options': 'DENY',
+      'content-encoding': 'gzip',
+      vary: 'Accept-Encoding',
+    });
+    expect(await answer.text()).toContain('<div id="root">');
+    expect((await ask('identity')).headers.get('content-encoding')).toBeNull();
+    const served = { br: 'br', '*': 'br', 'br;q=0, *': 'gzip', 'gzip, *;q=0': 'gzip', '*;q=0': null };
+    for (const [accepted, encoding] of Object.entries(served))
+      expect((await ask(accepted)).headers.get('content-encoding'), accepted).toBe(encoding);
+  },
+);
+
+it('sends its page once: a browser that has it is told that it is the same', async () => {
+  const ask = (headers: Record<string, string>) => fetch(`${test.control.url}/market/`, { headers });
+  const first = await ask({ 'Accept-Encoding': 'br' });
+  const etag = first.headers.get('etag') ?? '';
+  expect(first.headers.get('cache-control')).toBe('no-cache');
+  const again = await ask({ 'Accept-Encoding': 'br', 'If-None-Match': etag });
+  expect([again.status, await again.text(), again.headers.get('etag')]).toEqual([304, '', etag]);
+  expect(again.headers.get('content-security-policy')).toContain("default-src 'none'");
+  // Another form is another thing.
+  expect((await ask({ 'Accept-Encoding': 'gzip', 'If-None-Match': etag })).status).toBe(200);
+  expect((await ask({ 'Accept-Encoding': 'br', 'If-None-Match': '"other"' })).status).toBe(200);
 });
 
 it('serves assets for ever, and nothing beside them; what is not there stays an error of the API', async () => {
