@@ -67,9 +67,13 @@ class Tab<Message> {
     const watch = setInterval(() => {
       if (!this.isAwake()) turn.abort(ASLEEP);
     }, ASK_MS);
+    const tell = (message: Message) => {
+      // Another tab may lead by now.
+      if (!either.aborted) this.tell(message);
+    };
     const held = async () => {
       this.isLeading = true;
-      await this.shared.lead((message) => this.tell(message), either);
+      await this.shared.lead(tell, either);
     };
     try {
       // A browser refuses a signal beside `steal`, which waits for nobody.
