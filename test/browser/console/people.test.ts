@@ -51,11 +51,13 @@ it('notices at once that another tab shows what belongs to somebody else', async
   const window = await test.open(ann);
   window.expectComplaints(/403|ERR_/);
   await window.goTo('/team');
+  await window.page.evaluate('window.isHers = true');
   await signIn(window, bob);
   const other = await window.context.newPage();
   await other.goto('/market');
   await other.waitForSelector('header >> text=$7.00');
   await window.page.waitForSelector('header >> text=$7.00');
+  await window.page.waitForFunction('!window.isHers');
   await window.close();
 });
 
@@ -66,11 +68,13 @@ it('asks at each new connection whose it is, also in an organization to which bo
   const { page, context } = window;
   window.expectComplaints(/ERR_/);
   await window.goTo('/team');
+  await page.evaluate('window.isHers = true');
   await context.setOffline(true);
   await page.getByText('Your browser is offline since').waitFor();
   await signIn(window, bob);
   await context.setOffline(false);
   await page.getByText('You are a viewer of').waitFor();
+  await page.waitForFunction('!window.isHers');
   await window.close();
 });
 
