@@ -7,7 +7,14 @@ export interface FleetSize {
   instances: number;
   /** Commands of instances that are to be destroyed and whose host is away. */
   commands: number;
+  /** Instances whose hosts have ignored a stop for an hour, which is still charged. */
+  ignored: number;
+  /** Ignored stops that were credited, of the instances in turn. */
+  credited: number;
   quarantined: number;
+  /** Public templates of the organizations. */
+  templates: number;
+  payments: number;
   disputes: number;
   suspended: number;
   /** Rows of what operators have done. */
@@ -19,6 +26,7 @@ export interface FleetSize {
 /** 10,000 machines with those that a benchmark connects, and 50,000 instances. */
 export const LARGE: FleetSize = {
   ...{ machines: 9_000, organizations: 2_000, instances: 50_000, commands: 500, quarantined: 300 },
+  ...{ ignored: 100, credited: 100_000, templates: 10_000, payments: 100_000 },
   ...{ disputes: 50, suspended: 20, acts: 100_000, days: 30 },
 };
 
@@ -28,7 +36,8 @@ export interface Grown {
   columnsOf(table: string): string[];
 }
 
-const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 const MODELS = ['NVIDIA H100 80GB HBM3', 'NVIDIA A100-SXM4-80GB', 'NVIDIA L40S', 'NVIDIA GeForce RTX 4090'];
 
 /** Ids of what is made: its kind and its number. */
@@ -50,17 +59,19 @@ export function growFleet(database: Grown, size: FleetSize, now: number): void {
   const [its, owner] = [idOf(MACHINE, '(i / 8)'), idOf(ORGANIZATION, `(i % ${size.organizations})`)];
   const ran = "(SELECT id FROM instances WHERE status = 'running' ORDER BY created_at DESC LIMIT 1)";
   const home = `machine_id = (SELECT machine_id FROM instances WHERE id = ${ran})`;
-  const model = `CASE (i / 8) % 4 ${MODELS.map((name, index) => `WHEN ${index} THEN '${name}'`).join(' ')} END`;
+  const modelOf = (machine: string) =>
+    `CASE ${machine} % 4 ${MODELS.map((name, index) => `WHEN ${index} THEN '${name}'`).join(' ')} END`;
   const isSick = 'i % 800 = 799';
   copy('machines', `id = (SELECT machine_id FROM instances WHERE id = ${ran})`, size.machines, machines);
   copy('gpus', `${home} AND position = 0`, size.machines * 8, {
-    ...{ machine_id: its, uuid: "'GPU-' || i", position: 'i % 8', model },
+    ...{ machine_id: its, uuid: "'GPU-' || i", position: 'i % 8', model: modelOf('(i / 8)') },
     ...{ healthy: `NOT (${isSick})`, reason: `iif(${isSick}, 'Xid 79: fell off the bus', NULL)` },
   });
   copy('offers', home, size.machines, {
     id: idOf('00000004'),
     machine_id: idOf(MACHINE),
     created_at: 'created_at - i',
+    gpu_model: modelOf('i'),
   });
   copy('organizations', `id = (SELECT organization_id FROM instances WHERE id = ${ran})`, size.organizations, {
     ...{ id: idOf(ORGANIZATION), name: "'organization ' || i", created_at: 'created_at - i' },
@@ -80,6 +91,17 @@ export function growFleet(database: Grown, size: FleetSize, now: number): void {
   });
   copy('meter_intervals', `instance_id = ${ran} AND closed_at IS NULL`, size.instances, {
     ...{ id: '', instance_id: idOf(INSTANCE), machine_id: its, organization_id: owner },
+    ...{ opened_at: `opened_at - iif(i < ${size.ignored}, ${HOUR_MS}, 0)`, after_stop: `i < ${size.ignored}` },
+  });
+  const anyInstance = `(i % ${size.instances})`;
+  copy('meter_intervals', `instance_id = ${ran} AND closed_at IS NULL`, size.credited, {
+    ...{ id: '', instance_id: idOf(INSTANCE, anyInstance), organization_id: owner, after_stop: '1' },
+    ...{ machine_id: idOf(MACHINE, `(${anyInstance} / 8)`), opened_at: `opened_at - ${3 * HOUR_MS}` },
+    ...{ attested_to: `opened_at - ${2 * HOUR_MS}`, settled_to: `opened_at - ${2 * HOUR_MS}` },
+    ...{ closed_at: `opened_at - ${2 * HOUR_MS}`, credited_ms: String(HOUR_MS), written_off_ms: '0' },
+  });
+  copy('templates', "visibility = 'system'", size.templates, {
+    ...{ id: idOf('0000000a'), name: "'public ' || i", visibility: "'public'", organization_id: owner },
   });
   copy('gpu_claims', `instance_id = ${ran}`, size.instances, {
     ...{ machine_id: its, gpu_uuid: "'GPU-' || i", instance_id: idOf(INSTANCE) },
@@ -105,6 +127,9 @@ function fillWithHistory(database: Grown, size: FleetSize, now: number): void {
       (id, machine_id, instance_id, sequence, disk_gb, observation, origin, found_at)
     SELECT ${idOf('00000007')}, ${idOf(MACHINE, `(${size.machines - 1} - i)`)}, ${idOf('00000008')}, 1, 40,
       '{"state":"WORKLOAD_STATE_RUNNING"}', NULL, ${now} - i FROM n`);
+  const sums = ['paid', 'credited', 'refunded', 'refund_debited', 'dispute_debited'].map((name) => `${name}_micro`);
+  database.exec(`${numbers(size.payments)} INSERT INTO payments (id, organization_id, ${sums.join(', ')}, created_at)
+    SELECT 'pi_' || i, ${idOf(ORGANIZATION, `(i % ${size.organizations})`)}, 20000000, 20000000, 0, 0, 0, ${now} - i FROM n`);
   database.exec(`${numbers(size.disputes)} INSERT INTO disputes (id, organization_id, state, amount_micro, opened_at)
     SELECT ${idOf('00000009')}, ${idOf(ORGANIZATION)}, 'open', 0, ${now} FROM n`);
 }

@@ -1,14 +1,16 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { sql, statement } from '../../../control-plane/store/sql.js';
 import type { InstanceBody } from '../../harness/api-client.js';
 import { TestConsole, type ConsoleWindow } from '../../harness/console.js';
+import { operatorsPages } from '../../harness/console-pages.js';
 import { statusIs, type Renter } from '../../harness/control-plane.js';
 import { openUntilRest } from '../../harness/page-visit.js';
+import { grownBy } from '../../harness/grown-store.js';
 import { growFleet, MACHINE_ID, ORGANIZATION_ID, type FleetSize } from '../../harness/large-fleet.js';
 
 /** More of each than any page of a list has. */
 const SIZE: FleetSize = {
   ...{ machines: 520, organizations: 520, instances: 1_040, commands: 120, quarantined: 120 },
+  ...{ ignored: 120, credited: 120, templates: 520, payments: 520 },
   ...{ disputes: 20, suspended: 20, acts: 520, days: 30 },
 };
 /** The longest page of the API. */
@@ -32,16 +34,7 @@ beforeAll(async () => {
 afterAll(() => test.stop());
 
 function grow(): void {
-  const { store } = test.control.core.platform;
-  store.transact((tx) => {
-    const columns = (table: string) =>
-      tx.all(statement<{ name: string }>(sql`SELECT name FROM pragma_table_info(${table})`));
-    const grown = {
-      exec: (text: string) => void tx.run(statement(sql.raw(text))),
-      columnsOf: (table: string) => columns(table).map(({ name }) => name),
-    };
-    growFleet(grown, SIZE, tx.now);
-  });
+  test.control.core.platform.store.transact((tx) => growFleet(grownBy(tx), SIZE, tx.now));
 }
 
 /** Returns the answers of the API that a page reads until it is at rest. */
@@ -60,14 +53,8 @@ function longestList(value: unknown): number {
 
 it('reads a bounded part of a marketplace of any size for each page', async () => {
   const window = await test.open(operator);
-  await window.goTo('/operator');
-  const links = await window.page.locator('nav a[href^="/operator"]').all();
-  const rail = await Promise.all(links.map((link) => link.getAttribute('href')));
-  expect(rail).toContain('/operator/machines');
-  const details = [`/operator/machines/${MACHINE_ID}`, `/operator/organizations/${ORGANIZATION_ID}`];
-  const lists = ['/operator/machines/new', '/operator/ignored-stops', '/operator/money/revenue'];
-  for (const path of [...rail, ...lists, ...details]) {
-    const reads = await readsOf(window, path ?? '');
+  for (const { path } of operatorsPages({ machine: MACHINE_ID, organization: ORGANIZATION_ID })) {
+    const reads = await readsOf(window, path);
     const bytes = reads.reduce((sum, text) => sum + text.length, 0);
     const rows = Math.max(...reads.map((text) => longestList(JSON.parse(text || 'null'))));
     expect({ path, isBounded: reads.length <= MOST_REQUESTS && rows <= MOST_ROWS && bytes <= MOST_BYTES }).toEqual({

@@ -1,124 +1,116 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { eventually } from '../../../scripts/eventually.js';
+import { recordNote } from '../../../control-plane/services/events/timeline.js';
 import type { InstanceBody } from '../../harness/api-client.js';
-import { TestConsole, type ConsoleWindow } from '../../harness/console.js';
+import { TestConsole } from '../../harness/console.js';
+import { declaredRoutes, onePerRoute, rentersPages, testedRoutes, type PageIds } from '../../harness/console-pages.js';
+import { isWhole, PHONE, visitAll, visitOffline, visitWhileFailing } from '../../harness/console-visits.js';
 import { statusIs, type Renter } from '../../harness/control-plane.js';
 import type { FakeAgent } from '../../harness/fake-agent.js';
+import { makePublicKey } from '../../harness/keys.js';
 
 let test: TestConsole;
 let agent: FakeAgent;
-let offer_id: string;
-let template_id: string;
+let offer: string;
+let template: string;
 let id: string;
 let renter: Renter;
+let ids: PageIds;
 
 beforeAll(async () => {
   test = await TestConsole.start();
-  agent = await test.control.host({ gpus: 32 });
-  offer_id = await test.control.offer(agent, 1, 10_000);
-  template_id = await test.control.template({ name: 'vLLM', mode: ['ssh'] });
+  agent = await test.control.host({ gpus: 64 });
+  offer = await test.control.offer(agent, 1, 10_000);
+  template = await test.control.template({ name: 'vLLM', mode: ['ssh'] });
   renter = await test.control.renter();
-  id = await deploy(1);
+  ({ id } = await deploy(1));
+  const made = [await makeTemplate(1), await makeEndpoint(1)] as const;
+  ids = { offer, template, instance: id, ownTemplate: made[0].id, webhook: made[1].endpoint.id };
 });
 afterAll(() => test.stop());
 
-async function deploy(number: number): Promise<string> {
-  const body = { offer_id, template_id, disk_gb: 10, label: `a-label-as-long-as-they-are ${number}` };
-  return (await renter.api.post<InstanceBody>('/v1/instances', body)).id;
-}
+const make = <T = { id: string }>(path: string, body: object) => renter.api.post<T>(path, body);
+const deploy = (number: number) =>
+  make<InstanceBody>('/v1/instances', {
+    ...{ offer_id: offer, template_id: template, disk_gb: 10, label: `a-label-as-long-as-they-are ${number}` },
+  });
+const makeTemplate = (number: number) =>
+  make('/v1/templates', { name: `template ${number}`, image: `image:${number}`, visibility: publicUpTo(20, number) });
+const publicUpTo = (most: number, number: number) => (number <= most ? 'public' : 'organization');
+const makeEndpoint = (number: number) =>
+  make<{ endpoint: { id: string } }>('/v1/webhook-endpoints', { url: `https://hooks.example/${number}` });
 
-/** Every page for renters, with the text of a heading or table that is there once it has read everything. */
-const pages = () => [
-  ['/market', 'Market'],
-  [`/deploy?offer=${offer_id}&template=${template_id}`, 'Summary'],
-  ['/instances', 'Instances'],
-  ['/templates', 'Templates'],
-  [`/templates/${template_id}`, 'vLLM'],
-  ['/templates/new', 'New template'],
-  ['/billing', 'Caps of the organization'],
-  ['/billing?tab=spend', 'Billing'],
-  ['/billing?tab=transactions', 'Billing'],
-  ['/keys', 'API keys of the organization'],
-  ['/team', 'Invitations'],
-  ['/team/audit', 'Team'],
-  ['/webhooks', 'Webhooks'],
-  ['/profile', 'Where you are signed in'],
-];
-
-/** Nothing is still being read, nothing has failed, and nothing is wider than a phone. */
-async function isWhole({ page }: ConsoleWindow, path: string): Promise<void> {
-  await eventually(`${path} to be read`, async () => (await page.locator('main [aria-label^=Loading]').count()) === 0);
-  expect(await page.locator('main [role=alert]').allTextContents(), path).toEqual([]);
-  expect(await page.evaluate('document.documentElement.scrollWidth'), path).toBeLessThanOrEqual(360);
-}
-
-async function visitAll(who: Renter, extra: string[][] = []): Promise<void> {
-  const window = await test.open(who, { width: 360 });
-  for (const [path = '', heading = ''] of [...pages(), ...extra]) {
-    await window.page.goto(path);
-    await window.page.getByRole('heading', { name: heading }).first().waitFor();
-    await isWhole(window, path);
+/** As much of everything as can be, up to 25. */
+async function makeMore(): Promise<void> {
+  const { control } = test;
+  const credit = `/v1/operator/organizations/${renter.organizationId}/credits`;
+  for (let number = 2; number <= 25; number++) {
+    await deploy(number);
+    await control.offer(agent, 1, 10_000 + number);
+    await makeTemplate(number);
+    await make('/v1/api-keys', { name: `key ${number}` });
+    await make('/v1/ssh-keys', { name: `ssh ${number}`, public_key: makePublicKey('-t', 'ed25519') });
+    await make('/v1/orgs/current/invites', { email: `invited-${number}@example.com`, role: 'member' });
+    await control.operator.post(credit, { amount_micro: number, reason: `credit ${number}` });
+    if (number <= 10) await makeEndpoint(number);
   }
-  await window.close();
+  control.core.platform.store.transact((tx) => {
+    for (let number = 2; number <= 25; number++) recordNote(tx, id, 'note', `note ${number}`);
+  });
 }
 
-it('has every page for a renter who has nothing', async () => {
-  await visitAll(await test.control.renter(0));
+it('tests every page that there is', () => {
+  expect(testedRoutes()).toEqual(declaredRoutes());
 });
 
-it('has every page with one instance, then with 25', async () => {
+it('has every page for a renter who has nothing', async () => {
+  const window = await test.open(await test.control.renter(0), { width: PHONE });
+  await visitAll(window, rentersPages({ offer, template }));
+  await window.close();
+});
+
+it('has every page with one of everything', async () => {
   await statusIs(renter.api, id, 'running');
   test.control.advance(60_000);
   await agent.speak(id);
   test.control.advance(0);
-  const ofInstance = ['timeline', 'logs', 'usage', 'cost', 'settings'].map((tab) => [
-    `/instances/${id}?tab=${tab}`,
-    'a-label',
-  ]);
-  await visitAll(renter, ofInstance);
-  for (let number = 2; number <= 25; number++) await deploy(number);
-  const window = await test.open(renter, { width: 360 });
-  for (const [path, text] of [
-    ['/instances', 'a-label-as-long-as-they-are 25'],
-    ['/billing?tab=spend&by=label', 'a-label-as-long-as-they-are 1'],
-  ] as const) {
-    await window.page.goto(path);
-    await window.page.getByText(text).first().waitFor();
+  const window = await test.open(renter, { width: PHONE });
+  await visitAll(window, rentersPages(ids));
+  await window.close();
+});
+
+it('has every page with 25 of everything, to the end of each list', async () => {
+  await makeMore();
+  const window = await test.open(renter, { width: PHONE });
+  await visitAll(window, rentersPages(ids));
+  for (const [path, text] of LAST) {
+    await window.page.goto(path.replace('ID', id));
+    await window.page.locator('main').getByText(text).first().waitFor();
     await isWhole(window, path);
   }
   await window.close();
 });
 
-const FAILURES = [
-  { status: 500, code: 'INTERNAL', message: 'something went wrong' },
-  // It is sent again, at once.
-  { status: 503, code: 'UNAVAILABLE', message: 'the control plane is starting', headers: { 'Retry-After': '0' } },
-];
+/** What is at the end of a list of 25. */
+const LAST = [
+  ['/market', '25 offers'],
+  ['/instances', 'a-label-as-long-as-they-are 25'],
+  ['/instances/ID?tab=timeline', 'note 2'],
+  ['/templates', 'template 25'],
+  ['/billing?tab=transactions', 'credit 2'],
+  ['/keys', 'ssh 25'],
+  ['/team', 'invited-25@example.com'],
+  ['/webhooks', 'https://hooks.example/10'],
+] as const;
 
 it('says on every page what has failed and the id of the request, keeps its layout, and goes on when it works again', async () => {
-  const window = await test.open(renter, { width: 360 });
-  const { page } = window;
-  window.expectComplaints(/500|503/);
-  const reads = /\/v1\/(?!me$|events)/;
-  const paths = pages()
-    .map(([path = '']) => path)
-    .filter((path) => path !== '/templates/new');
-  for (const [index, path] of [...paths, `/instances/${id}`].entries()) {
-    const { status, headers = {}, ...failure } = FAILURES[index % FAILURES.length] ?? { status: 500 };
-    const body = JSON.stringify({ ...failure, request_id: `request-${index}` });
-    await page.route(reads, (route) => route.fulfill({ status, headers, contentType: 'application/json', body }));
-    await page.goto(path);
-    await page.locator('main h1').waitFor();
-    const alert = page.locator('main [role=alert]').first();
-    await alert.getByText(`request-${index}`).waitFor();
-    expect(await page.evaluate('document.documentElement.scrollWidth'), path).toBeLessThanOrEqual(360);
-    await page.unroute(reads);
-    await eventually(`${path} to go on`, async () => {
-      const again = page.locator('main').getByRole('button', { name: 'Try again' }).first();
-      if ((await again.count()) > 0) await again.click({ timeout: 1_000 }).catch(() => undefined);
-      return (await page.locator('main [role=alert]').count()) === 0;
-    });
-  }
+  const window = await test.open(renter, { width: PHONE });
+  await visitWhileFailing(window, rentersPages(ids), /\/v1\/(?!me$|events)/);
+  await window.close();
+});
+
+it('says on every page when the browser is offline, keeps what it shows, and goes on once it is back', async () => {
+  const window = await test.open(renter, { width: PHONE });
+  await visitOffline(window, onePerRoute(rentersPages(ids)));
   await window.close();
 });
 

@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, it } from 'vitest';
+import type { InstanceBody } from '../../harness/api-client.js';
+import { setCompany } from '../../harness/companies.js';
+import { TestConsole } from '../../harness/console.js';
+import { onePerRoute, operatorsPages, type PageIds } from '../../harness/console-pages.js';
+import { PHONE, visitAll, visitOffline, visitWhileFailing } from '../../harness/console-visits.js';
+import { statusIs, type Renter } from '../../harness/control-plane.js';
+import { grownBy } from '../../harness/grown-store.js';
+import { growFleet, MACHINE_ID, ORGANIZATION_ID, type FleetSize } from '../../harness/large-fleet.js';
+
+/** 25 of everything. */
+const SIZE: FleetSize = {
+  ...{ machines: 25, organizations: 25, instances: 200, commands: 25, quarantined: 25 },
+  ...{ ignored: 25, credited: 25, templates: 25, payments: 25 },
+  ...{ disputes: 25, suspended: 0, acts: 25, days: 30 },
+};
+
+let test: TestConsole;
+let operator: Renter;
+/** Of what there is so far. */
+let ids: PageIds = {};
+beforeAll(async () => {
+  test = await TestConsole.start();
+  operator = await test.control.renter(0);
+  test.control.makeOperator(operator.userId);
+});
+afterAll(() => test.stop());
+
+const open = () => test.open(operator, { width: PHONE });
+
+async function visit(): Promise<void> {
+  const window = await open();
+  await visitAll(window, operatorsPages(ids));
+  await window.close();
+}
+
+it('has every page for operators while there is nothing', () => visit());
+
+it('has every page for operators with one of everything', async () => {
+  ids = await makeOne();
+  await visit();
+});
+
+/** The only host, renter and instance, whose copies are all others. */
+async function makeOne(): Promise<PageIds> {
+  const { control } = test;
+  const agent = await control.host({ gpus: 8 });
+  const renter = await control.renter();
+  await renter.api.request('PATCH', '/v1/orgs/current', { name: 'an organization' });
+  const systemTemplate = await control.template({ name: 'vLLM' });
+  const body = { offer_id: await control.offer(agent), template_id: systemTemplate, disk_gb: 10 };
+  const { id } = await renter.api.post<InstanceBody>('/v1/instances', body);
+  await statusIs(renter.api, id, 'running');
+  await setCompany(control, 'https://issuer.example', { id: 'acme' });
+  const [machine, organization] = [agent.hostId, renter.organizationId];
+  return { machine, organization, systemTemplate, user: renter.email, company: 'acme' };
+}
+
+it('has every page for operators with 25 of everything', async () => {
+  const { control } = test;
+  control.core.platform.store.transact((tx) => growFleet(grownBy(tx), SIZE, tx.now));
+  for (let number = 2; number <= 25; number++) {
+    await control.template({ name: `vLLM ${number}` });
+    await setCompany(control, `https://issuer${number}.example`, { id: `acme${number}`, domains: [] });
+  }
+  ids = { ...ids, machine: MACHINE_ID, organization: ORGANIZATION_ID };
+  await visit();
+});
+
+it('says on every page for operators what has failed, keeps its layout, and goes on when it works again', async () => {
+  const window = await open();
+  await visitWhileFailing(window, operatorsPages(ids), /\/v1\/operator/);
+  await window.close();
+});
+
+it('says on every page for operators when the browser is offline, keeps what it shows, and goes on once it is back', async () => {
+  const window = await open();
+  await visitOffline(window, onePerRoute(operatorsPages(ids)));
+  await window.close();
+});

@@ -1,0 +1,81 @@
+import { eventually } from '../../scripts/eventually.js';
+import type { PageAddress } from './console-pages.js';
+import type { ConsoleWindow } from './console.js';
+
+export const PHONE = 360;
+
+/** Throws unless nothing of a page is still being read, nothing has failed, and nothing is wider than a phone. */
+export async function isWhole(window: ConsoleWindow, path: string): Promise<void> {
+  const { page } = window;
+  await eventually(`${path} to be read`, async () => (await page.locator('main [aria-label^=Loading]').count()) === 0);
+  const alerts = await page.locator('main [role=alert]').allTextContents();
+  if (alerts.length > 0) throw new Error(`${path}: ${alerts.join()}`);
+  await checkWidth(window, path);
+}
+
+async function checkWidth({ page }: ConsoleWindow, path: string): Promise<void> {
+  const width = Number(await page.evaluate('document.documentElement.scrollWidth'));
+  if (width > PHONE) throw new Error(`${path} is ${width} wide`);
+}
+
+/** Opens each page as wide as a phone. Throws unless each is whole. */
+export async function visitAll(window: ConsoleWindow, pages: readonly PageAddress[]): Promise<void> {
+  for (const { path, heading } of pages) {
+    await window.page.goto(path);
+    await window.page.getByRole('heading', { name: heading }).first().waitFor();
+    await isWhole(window, path);
+  }
+}
+
+const FAILURES = [
+  { status: 500, code: 'INTERNAL', message: 'something went wrong' },
+  // It is sent again, at once.
+  { status: 503, code: 'UNAVAILABLE', message: 'the control plane is starting', headers: { 'Retry-After': '0' } },
+];
+
+/**
+ * Opens each page while the API fails for what `reads` matches. Throws unless it says so with the id of a request, keeps its layout, and
+ * goes on when the API works again.
+ */
+export async function visitWhileFailing(
+  window: ConsoleWindow,
+  pages: readonly PageAddress[],
+  reads: RegExp,
+): Promise<void> {
+  const { page } = window;
+  window.expectComplaints(/500|503/);
+  for (const [index, { path }] of pages.filter(({ readsNothing }) => !readsNothing).entries()) {
+    const { status, headers = {}, ...failure } = FAILURES[index % FAILURES.length] ?? { status: 500 };
+    const body = JSON.stringify({ ...failure, request_id: `request-${index}` });
+    await page.route(reads, (route) => route.fulfill({ status, headers, contentType: 'application/json', body }));
+    await page.goto(path);
+    await page.locator('main h1').waitFor();
+    await page.locator('main [role=alert]').first().getByText(`request-${index}`).waitFor();
+    await checkWidth(window, path);
+    await page.unroute(reads);
+    await eventually(`${path} to go on`, async () => {
+      const again = page.locator('main').getByRole('button', { name: 'Try again' }).first();
+      if ((await again.count()) > 0) await again.click({ timeout: 1_000 }).catch(() => undefined);
+      return (await page.locator('main [role=alert]').count()) === 0;
+    });
+  }
+}
+
+/** Opens each page, and takes the network away from it. Throws unless it says so, keeps what it shows, and goes on once it is back. */
+export async function visitOffline(window: ConsoleWindow, pages: readonly PageAddress[]): Promise<void> {
+  const { page, context } = window;
+  window.expectComplaints(/ERR_INTERNET_DISCONNECTED|ERR_ABORTED|Failed to load resource/);
+  const offline = page.getByText('Your browser is offline since');
+  const isLive = () => page.waitForSelector('[data-connection=live]', { state: 'attached' });
+  for (const address of pages) {
+    await visitAll(window, [address]);
+    await isLive();
+    await context.setOffline(true);
+    await offline.waitFor();
+    await page.getByRole('heading', { name: address.heading }).first().waitFor();
+    await checkWidth(window, address.path);
+    await context.setOffline(false);
+    await offline.waitFor({ state: 'detached' });
+    await isLive();
+  }
+}
