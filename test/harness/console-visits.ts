@@ -4,13 +4,14 @@ import type { ConsoleWindow } from './console.js';
 
 export const PHONE = 360;
 
-/** Throws unless nothing of a page is still being read, nothing has failed, and nothing is wider than a phone. */
+/** Throws unless nothing of a page is still being read, nothing has failed, nothing is wider than a phone, and nothing has jumped. */
 export async function isWhole(window: ConsoleWindow, path: string): Promise<void> {
   const { page } = window;
   await eventually(`${path} to be read`, async () => (await page.locator('main [aria-label^=Loading]').count()) === 0);
   const alerts = await page.locator('main [role=alert]').allTextContents();
   if (alerts.length > 0) throw new Error(`${path}: ${alerts.join()}`);
   await checkWidth(window, path);
+  await window.checkShifts(path);
 }
 
 async function checkWidth({ page }: ConsoleWindow, path: string): Promise<void> {

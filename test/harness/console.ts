@@ -40,6 +40,7 @@ export class TestConsole {
       ...{ viewport: { width, height }, colorScheme: theme, reducedMotion: 'reduce', baseURL: this.home },
     });
     await context.addCookies([sessionCookie(this.home, renter.api.token ?? '')]);
+    await context.addInitScript(NOTE_SHIFTS);
     return new ConsoleWindow(context, await context.newPage(), this.home);
   }
 
@@ -53,6 +54,30 @@ export class TestConsole {
     `);
     return window;
   }
+}
+
+/** How much of a page may move while it is read: half of the window by a twenty-fifth of its height, for example. */
+const MOST_SHIFT = 0.02;
+
+/**
+ * Notes what moves on a page without an act of its reader, from when it is opened until its reader acts; it runs in the browser. A shift is
+ * the part of the window in which something moves, times how far, as a part of the window.
+ */
+const NOTE_SHIFTS = `{
+  window.shifts = [];
+  let hasActed = false;
+  for (const act of ['pointerdown', 'keydown', 'input']) addEventListener(act, () => (hasActed = true), { capture: true });
+  const nameOf = ({ node }) => node?.nodeName + ' ' + (node?.textContent ?? '').slice(0, 40);
+  new PerformanceObserver((list) => {
+    for (const { value, hadRecentInput, sources } of list.getEntries())
+      if (!hasActed && !hadRecentInput) window.shifts.push({ value, moved: sources.map(nameOf) });
+  }).observe({ type: 'layout-shift', buffered: true });
+}`;
+
+interface Shift {
+  value: number;
+  /** What has moved. */
+  moved: string[];
 }
 
 interface WindowOptions {
@@ -90,6 +115,16 @@ export class ConsoleWindow {
   check(): void {
     const unexpected = this.complaints.filter((text) => !this.expected.some((pattern) => pattern.test(text)));
     expect(unexpected).toEqual([]);
+  }
+
+  /** Throws if more than a little of the page at an address has moved while it was read. */
+  async checkShifts(path: string): Promise<void> {
+    // What is drawn next is what was noted last.
+    const shifts = await this.page.evaluate<Shift[]>(
+      'new Promise((resolve) => requestAnimationFrame(() => setTimeout(() => resolve(window.shifts))))',
+    );
+    const sum = shifts.reduce((all, { value }) => all + value, 0);
+    if (sum > MOST_SHIFT) throw new Error(`${path} moves by ${sum.toFixed(3)}: ${JSON.stringify(shifts)}`);
   }
 
   async close(): Promise<void> {

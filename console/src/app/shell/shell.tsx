@@ -3,6 +3,7 @@ import { Link, Outlet, useRouterState } from '@tanstack/react-router';
 import { lazy, Suspense, useEffect, useRef } from 'react';
 import { me } from '../../data/queries.js';
 import { useMay } from '../../data/rights.js';
+import { classNames } from '../../parts/class-names.js';
 import { OnlyFor } from '../../parts/only-for.js';
 import { Page } from '../../parts/page.js';
 import { Skeleton } from '../../parts/states.js';
@@ -18,7 +19,7 @@ const NoOrganization = lazy(() => import('../../pages/team/no-organization.js'))
 /** What is around each page: the rail, the line with the balance, and what to know when events do not arrive. */
 export function Shell() {
   const main = useRef<HTMLElement>(null);
-  const { data } = useQuery(me);
+  const { data, isPending } = useQuery(me);
   const mayRead = useMay('read');
   const hasNone = data?.active_organization_id === null;
   useFocusOnNewPage(main);
@@ -44,7 +45,7 @@ export function Shell() {
         {data?.user.is_operator === true && <OperatorPages />}
       </nav>
       <TopLine />
-      <main id="main" ref={main} tabIndex={-1} className={styles.main}>
+      <main id="main" ref={main} tabIndex={-1} className={classNames(styles.main, isPending && styles.early)}>
         <ConnectionLine />
         {!hasNone && <BalanceLine />}
         <Content mayRead={mayRead} hasOrganization={!hasNone} />

@@ -11,7 +11,7 @@ export function TopLine() {
   return (
     <header className={styles.top}>
       {data?.active_organization_id === null ? <span /> : <Figures />}
-      {data && <OrganizationMenu me={data} />}
+      <div className={styles.menu}>{data && <OrganizationMenu me={data} />}</div>
     </header>
   );
 }

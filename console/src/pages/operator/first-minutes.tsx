@@ -1,12 +1,14 @@
 import { useQuery } from '@tanstack/react-query';
 import { LinkButton } from '../../parts/button.js';
+import { Skeleton } from '../../parts/states.js';
 import { Steps } from '../../parts/steps.js';
 import { firstSteps } from './first-steps.js';
 import styles from './operator.module.css';
 
 /** What leads an empty control plane to its first rented instance, each step with its button. Nothing where something is rented. */
 export function FirstMinutes() {
-  const { data: done } = useQuery(firstSteps);
+  const { data: done, isPending } = useQuery(firstSteps);
+  if (isPending) return <Skeleton rows={8} />;
   if (!done || Object.values(done).every(Boolean)) return null;
   return (
     <div className={styles.cards}>
