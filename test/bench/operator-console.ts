@@ -4,23 +4,26 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { BrowserContext } from 'playwright-core';
 import { startChromium } from '../harness/chromium.js';
+import { operatorsPages, rentersPages, type PageAddress, type PageIds } from '../harness/console-pages.js';
 import { growFleet, LARGE, MACHINE_ID, ORGANIZATION_ID, type Grown } from '../harness/large-fleet.js';
 import type { Benchmark } from './benchmark.js';
 import { Fleet, type FleetFile } from './fleet.js';
 import { median, signedIn, visit } from '../harness/page-visit.js';
-import { addPast, foundMarket } from './past-market.js';
+import { addCharges, addPast, foundMarket } from './past-market.js';
 import { recruit } from './recruits.js';
 
 /** Hosts that are connected, without workloads: what the others do is not measured here. */
 const CONNECTED = Number(process.env['BENCH_HOSTS'] ?? 1_000);
-const [PAST_INSTANCES, LEDGER_ROWS] = [100_000, 500_000];
+/** Which addresses are measured, as a regular expression; without it, all are. */
+const PAGES = new RegExp(process.env['BENCH_PAGES'] ?? '');
+const [PAST_INSTANCES, LEDGER_ROWS, CHARGED_INSTANCES] = [100_000, 500_000, 1_000];
 /** From the third visit on, Chromium has compiled code in its cache. */
 const UNCOUNTED_VISITS = 2;
 const ROUNDS = 3;
 const GOALS = { mainMs: 1_000, apiMs: 500 };
 
 /**
- * Measures every page for operators, and those of the market, with 10,000 machines and 50,000 instances: the processor time of the main
+ * Measures every page of the console with 10,000 machines and 50,000 instances, and a renter with a long history: the processor time of the main
  * thread until the page is at rest, the time of all its requests of the API together, and the bytes of their answers. The goals are 1,000
  * ms and 500 ms.
  */
@@ -35,6 +38,7 @@ export const operatorConsole: Benchmark = async () => {
     await controlPlane.rewrite((database) => {
       growFleet(grown(database), LARGE, Date.now());
       addPast(database, PAST_INSTANCES, LEDGER_ROWS);
+      addCharges(database, CHARGED_INSTANCES);
     });
     const file = await recruitAndOffer(market);
     fleet = await Fleet.connect(join(folder, 'fleet.json'), file, controlPlane.grpcAddress);
@@ -43,11 +47,12 @@ export const operatorConsole: Benchmark = async () => {
     await controlPlane.operator.get('/v1/operator/overview');
     const first = Math.round(performance.now() - cold);
     const operator = await signedIn(browser, home, controlPlane.measuredOperator.token ?? '');
+    const ids = await idsOf(market);
     const renter = await signedIn(browser, home, market.renter.token ?? '');
     return {
       'the first overview after a start, ms': first,
-      ...(await measureAll(operator, home, await operatorPages(operator, home))),
-      ...(await measureAll(renter, home, ['/market', '/instances', `/deploy?offer=${await anOffer(market)}`])),
+      ...(await measureAll(operator, home, operatorsPages(ids))),
+      ...(await measureAll(renter, home, rentersPages(ids))),
     };
   } finally {
     fleet?.close();
@@ -76,34 +81,26 @@ async function recruitAndOffer({ controlPlane }: Market): Promise<FleetFile> {
   return file;
 }
 
-async function anOffer({ controlPlane }: Market): Promise<string> {
-  const { items } = await controlPlane.operator.get('/v1/operator/offers', { params: { query: { limit: 1 } } });
-  return items[0]?.id ?? '';
-}
-
-/** Returns the addresses of the pages for operators: those of the rail, and of a machine and an organization with much. */
-async function operatorPages(context: BrowserContext, home: string): Promise<string[]> {
-  const found = new Set<string>();
-  await visit(context, `${home}/operator`, async (page) => {
-    for (const link of await page.locator('nav a[href^="/operator"]').all())
-      found.add((await link.getAttribute('href')) ?? '');
-  });
-  if (!found.has('/operator/machines')) throw new Error('the rail leads to no machines');
-  const details = [`/operator/machines/${MACHINE_ID}`, `/operator/organizations/${ORGANIZATION_ID}`];
-  return [...found, '/operator/machines/new', ...details];
+async function idsOf({ controlPlane, instanceId: instance }: Market): Promise<PageIds> {
+  const params = { query: { limit: 1 } };
+  const { items: offers } = await controlPlane.operator.get('/v1/operator/offers', { params });
+  const { items: templates } = await controlPlane.operator.get('/v1/operator/templates', { params });
+  const [offer = '', template = ''] = [offers[0]?.id, templates[0]?.id];
+  const fleet = { machine: MACHINE_ID, organization: ORGANIZATION_ID, systemTemplate: template };
+  return { offer, template, instance, ...fleet, user: 'renter@example.com' };
 }
 
 async function measureAll(
   context: BrowserContext,
   home: string,
-  paths: readonly string[],
+  pages: readonly PageAddress[],
 ): Promise<Record<string, number>> {
   const figures: Record<string, number> = {};
-  for (const path of paths) {
+  for (const { path } of pages.filter((page) => PAGES.test(page.path))) {
     for (let round = 0; round < UNCOUNTED_VISITS; round++) await visit(context, home + path);
     const visits = [];
     for (let round = 0; round < ROUNDS; round++) visits.push(await visit(context, home + path));
-    const name = path.replace(/[0-9a-f]{8}-[-0-9a-f]+/, 'ID');
+    const name = path.replace(/[0-9a-f]{8}-[-0-9a-f]+/g, 'ID');
     const sums = visits.map(({ apiMs }) => apiMs.reduce((sum, ms) => sum + ms, 0));
     figures[`${name}, main thread, ms (goal ${GOALS.mainMs})`] = Math.round(median(visits.map(({ mainMs }) => mainMs)));
     figures[`${name}, API, ms (goal ${GOALS.apiMs})`] = Math.round(median(sums));

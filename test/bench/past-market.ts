@@ -34,6 +34,20 @@ export async function foundMarket(settings: Readonly<Record<string, string>> = {
   return { controlPlane, agent, renter: controlPlane.measured(account.token), instanceId: await deploy() };
 }
 
+/** Adds charges of the renter on each of the last 30 days, for some instances. */
+export function addCharges(database: BetterSqlite3.Database, instances: number): void {
+  const today = Math.floor(Date.now() / 86_400_000);
+  const renter = "(SELECT organization_id FROM instances WHERE status = 'destroyed' LIMIT 1)";
+  database.exec(`WITH RECURSIVE days(day) AS (SELECT 0 UNION ALL SELECT day + 1 FROM days WHERE day < 29)
+    INSERT INTO charge_days (organization_id, grouped_by, key, day, instance_id, gpu_micro, disk_micro)
+    SELECT organization_id, 'instance', id, ${today} - 1 - day, id, 1000000, 1000
+    FROM days, (SELECT * FROM instances WHERE organization_id = ${renter} LIMIT ${instances})`);
+  database.exec(`INSERT INTO organization_days (organization_id, day, gpu_micro, disk_micro)
+    SELECT organization_id, day, sum(gpu_micro), sum(disk_micro) FROM charge_days
+    WHERE organization_id = ${renter} AND grouped_by = 'instance' GROUP BY day
+    ON CONFLICT DO UPDATE SET gpu_micro = excluded.gpu_micro, disk_micro = excluded.disk_micro`);
+}
+
 /** Copies the past instance and its interval, and the credit, each copy with an id of its own. */
 export function addPast(database: BetterSqlite3.Database, instances: number, ledgerRows: number): void {
   const copy = (table: string, where: string, count: number, values: Record<string, string>) => {
