@@ -53,6 +53,25 @@ it.each([
   expect(keptKey(name)).toMatchObject({ key, isUnanswered: true });
 });
 
+it('sends the terms of the first try again after a lost answer, and new ones otherwise', async () => {
+  const seen: unknown[] = [];
+  const trial = (price: number, answer?: Error) =>
+    sendOnce(
+      nameOf(['terms']),
+      (_, terms) => {
+        seen.push(terms);
+        return answer ? Promise.reject(answer) : Promise.resolve();
+      },
+      price,
+    ).catch(() => undefined);
+  await trial(1, refusal(403, 'PROOF_REQUIRED'));
+  await trial(2, lost);
+  await trial(3, refusal(429, 'RATE_LIMITED'));
+  await trial(4);
+  await trial(5);
+  expect(seen).toEqual([1, 2, 2, 2, 5]);
+});
+
 it.each([402, 404, 409, 422])('takes another key after a refusal with %s', async (status) => {
   const name = nameOf([status]);
   const key = await sent(name, refusal(status, 'REFUSED'));

@@ -4,8 +4,15 @@ import { misfitOf } from '../../console/src/data/fit.js';
 import { costNow, sshCommand, vsCodeLink, webAddress } from '../../console/src/data/instances.js';
 import { fromLimits, limitFaults, NO_LIMITS, toLimits } from '../../console/src/data/limits.js';
 import { LogText } from '../../console/src/data/log-text.js';
-import type { Instance } from '../../console/src/data/models.js';
-import { emptyForm } from '../../console/src/pages/deploy/form.js';
+import type { Instance, Template } from '../../console/src/data/models.js';
+import {
+  diskOf,
+  EMPTY_FORM,
+  requestOf,
+  withOverride,
+  withoutSecrets,
+  type ShownForm,
+} from '../../console/src/pages/deploy/form.js';
 import { chosen, grouped } from '../../console/src/pages/instances/choice.js';
 import { instancesSearch } from '../../console/src/pages/instances/search.js';
 import { choicesOf } from '../../console/src/pages/market/choice.js';
@@ -85,8 +92,38 @@ it('filters and groups instances: what failed comes first, and each is in exactl
   expect(instancesSearch({ need: 'gone', words: 7, by: 'label', other: 1 })).toEqual({ by: 'label' });
 });
 
-it('proposes a disk that fits: 20 GB, or what is free', () => {
-  expect([500, 20, 15, 3].map((free) => emptyForm(free).disk)).toEqual(['20', '20', '15', '10']);
+it('proposes a disk that fits, 20 GB or what is free, and leaves one that was typed', () => {
+  expect([undefined, 500, 15, 3].map((free) => diskOf(EMPTY_FORM, free))).toEqual(['20', '20', '15', '10']);
+  expect(diskOf({ ...EMPTY_FORM, disk: '500' }, 15)).toBe('500');
+});
+
+it('keeps no secret of a deploy, and gives the value of a variable to no other template', () => {
+  const templateWith = (id: string, secret: boolean) =>
+    ({
+      id,
+      env: [{ key: 'TOKEN', value: null, secret }, ...(secret ? [{ key: 'OPEN', value: null, secret: false }] : [])],
+    }) as unknown as Template;
+  const [hiding, open] = [templateWith('one', true), templateWith('two', false)];
+  const added = [true, false].map((secret, row) => ({ row, key: `K${row}`, value: 'typed', secret }));
+  let form: ShownForm = { ...EMPTY_FORM, label: 'mine', disk: '10', added };
+  form = { ...form, ...withOverride(form, hiding, 'TOKEN', 'hush') };
+  form = { ...form, ...withOverride(form, hiding, 'OPEN', '1') };
+  const variablesOf = (template: Template) => requestOf(form, 'offer', template)?.env_overrides;
+  const others = added.map(({ key, value, secret }) => ({ key, value, secret }));
+  expect(variablesOf(hiding)).toEqual([
+    { key: 'TOKEN', value: 'hush', secret: true },
+    { key: 'OPEN', value: '1', secret: false },
+    ...others,
+  ]);
+  expect(variablesOf(open)).toEqual(others);
+  for (const template of [hiding, open, undefined])
+    expect(JSON.stringify(withoutSecrets(form, template))).not.toContain('hush');
+  const kept = withoutSecrets(form, hiding);
+  expect(kept.label).toBe('mine');
+  expect(kept.added.map(({ value }) => value)).toEqual(['', 'typed']);
+  expect(requestOf({ ...form, ...kept }, 'offer', hiding)?.env_overrides).toContainEqual({
+    ...{ key: 'OPEN', value: '1', secret: false },
+  });
 });
 
 it('asks for the offers that an address names, and offers also the choice that has none left', () => {

@@ -5,9 +5,14 @@ import { me } from './queries.js';
 
 /**
  * Returns what stands in a form, like `useState`. It is kept in this tab while the reader is at a page of the control plane, such as to
- * prove who they are, and forgotten once the form is closed, or somebody else is signed in. Give it no secret.
+ * prove who they are, and forgotten once the form is closed, or somebody else is signed in. `keepable` takes out
+ * what is secret; without it, give it no secret.
  */
-export function useDraft<T extends object | string>(form: string, initial: T): [T, Dispatch<SetStateAction<T>>] {
+export function useDraft<T extends object | string>(
+  form: string,
+  initial: T,
+  keepable: (draft: T) => T = asItIs,
+): [T, Dispatch<SetStateAction<T>>] {
   const { data } = useQuery(me);
   // While it is not known who the reader is, nothing is theirs.
   const key = data && draftKey(data.user.id, data.active_organization_id, form);
@@ -18,10 +23,10 @@ export function useDraft<T extends object | string>(form: string, initial: T): [
   const draft = typed ?? begun;
   useEffect(() => {
     if (key === undefined) return;
-    const keep = () => keepDraft(key, draft);
+    const keep = () => keepDraft(key, keepable(draft));
     window.addEventListener('pagehide', keep);
     return () => window.removeEventListener('pagehide', keep);
-  }, [key, draft]);
+  }, [key, draft, keepable]);
   useEffect(() => {
     if (key === undefined) return;
     return () => dropDraft(key);
@@ -29,4 +34,8 @@ export function useDraft<T extends object | string>(form: string, initial: T): [
   const setDraft = (next: SetStateAction<T>) =>
     setTyped((before) => (typeof next === 'function' ? (next as (before: T) => T)(before ?? begun) : next));
   return [draft, setDraft];
+}
+
+function asItIs<T>(draft: T): T {
+  return draft;
 }

@@ -33,3 +33,12 @@ export const offerCounts = ({ sort: _, ...wanted }: Wanted) =>
     placeholderData: keepPreviousData,
     refetchInterval: AGAIN_MS,
   });
+
+/** An offer in any state. */
+export const offerOf = (id: string | undefined) =>
+  queryOptions({
+    queryKey: ['offers', 'one', id],
+    queryFn: ({ signal }) => api.get('/v1/offers/{id}', { params: { path: { id: id ?? '' } }, signal }),
+    enabled: id !== undefined,
+    refetchInterval: AGAIN_MS,
+  });

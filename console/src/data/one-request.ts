@@ -11,7 +11,12 @@ type Headers = Record<'Idempotency-Key', string>;
  * again after its answer was lost is made once: also after a reload or a proof, and in a form that was closed and filled in again.
  */
 export interface OneRequest<Body> {
-  send: <Answer>(body: Body, request: (headers: Headers) => Promise<Answer>) => Promise<Answer>;
+  /** `terms` are sent beside the body, which alone says whether a request is the same: after a lost answer, those of the first try. */
+  send: <Answer, Terms = undefined>(
+    body: Body,
+    request: (headers: Headers, terms: Terms) => Promise<Answer>,
+    terms?: Terms,
+  ) => Promise<Answer>;
   /** Tells whether this was asked for, and nobody knows whether it was made. */
   isUnanswered: (body: Body) => boolean;
 }
@@ -23,9 +28,9 @@ export function useOneRequest<Body extends object>(act: string): OneRequest<Body
   const nameFor = ({ user, active_organization_id }: Me, body: Body) =>
     nameOf([user.id, active_organization_id, act, body]);
   return {
-    send: async (body, request) => {
+    send: async (body, request, terms) => {
       const name = nameFor(await queries.query({ ...me, staleTime: 'static' }), body);
-      return sendOnce(name, (key) => request({ 'Idempotency-Key': key }));
+      return sendOnce(name, (key, sent) => request({ 'Idempotency-Key': key }, sent), terms);
     },
     isUnanswered: (body) => known !== undefined && (keptKey(nameFor(known, body))?.isUnanswered ?? false),
   };

@@ -16,6 +16,7 @@ const REMEDIES: Readonly<Record<string, Remedy>> = {
   SSH_KEY_NOT_FOUND: { words: 'Add an SSH key', href: '/keys' },
   OFFER_UNAVAILABLE: { words: 'Choose another machine', href: '/market' },
   OFFER_NOT_PINNABLE: { words: 'Choose another machine', href: '/market' },
+  OFFER_TOO_EXPENSIVE: { words: 'Choose another machine', href: '/market' },
   OFFER_NOT_VM_CAPABLE: { words: 'Choose another machine', href: '/market' },
   TEMPLATE_CUDA_TOO_NEW: { words: 'Choose another machine', href: '/market' },
   MACHINE_IN_MAINTENANCE: { words: 'Choose another machine', href: '/market' },

@@ -10,6 +10,8 @@ export interface RequestKey {
   key: string;
   /** Whether the request was sent, and nobody knows whether it has made something. */
   isUnanswered: boolean;
+  /** What was sent beside what names the request, such as the price that was shown. Nothing secret. */
+  terms?: unknown;
 }
 
 interface Kept extends RequestKey {
@@ -35,9 +37,9 @@ export function keptKey(name: string): RequestKey | undefined {
 }
 
 /** Keeps the key of a request in this tab for a day, also over a reload. */
-export function keepKey(name: string, { key, isUnanswered }: RequestKey): void {
+export function keepKey(name: string, { key, isUnanswered, terms }: RequestKey): void {
   forgetOld();
-  const text = JSON.stringify({ key, isUnanswered, at: read(name)?.at ?? Date.now() } satisfies Kept);
+  const text = JSON.stringify({ key, isUnanswered, terms, at: read(name)?.at ?? Date.now() } satisfies Kept);
   try {
     sessionStorage.setItem(name, text);
   } catch {

@@ -58,7 +58,7 @@ it('shows what is free, how long the balance lasts with it, and what does not fi
   await page.waitForSelector('text=Does not fit');
 });
 
-it('deploys by the keyboard alone, with what was typed', async () => {
+it('deploys with what was typed', async () => {
   const { page } = window;
   await renter.api.post('/v1/ssh-keys', { name: 'laptop', public_key: makePublicKey('-t', 'ed25519') });
   await window.goTo('/market');
@@ -96,7 +96,6 @@ it('deploys by the keyboard alone, with what was typed', async () => {
 });
 
 it('says every reason for a refusal, with what lifts it, and has no button that leads to an error', async () => {
-  const { page } = window;
   const poor = await test.control.renter(1_000_000);
   const other = await test.open(poor);
   await other.goTo('/market');
@@ -115,6 +114,115 @@ it('says every reason for a refusal, with what lifts it, and has no button that 
   await test.control.operator.post(`/v1/operator/organizations/${poor.organizationId}/credits`, credit);
   await other.page.waitForSelector('aside button:enabled');
   await other.close();
+});
+
+it('ranks machines for the template, page by page, and keeps what was typed when either changes', async () => {
+  const { page } = window;
+  const desktops = await test.control.host({ gpus: 1, name: 'desktops', vmCapable: true });
+  for (let more = 0; more < 11; more += 1) await test.control.offer(desktops, 1, 9_000_000 + more);
+  window.expectComplaints(/404/);
+  await window.goTo(`/deploy?offer=${desktops.hostId}`);
+  await page.waitForSelector('main >> text=no offer has this id');
+  await page.getByRole('link', { name: 'Choose another machine' }).waitFor();
+  const reads: URL[] = [];
+  page.on('request', (request) => {
+    const url = new URL(request.url());
+    if (url.pathname === '/v1/offers') reads.push(url);
+  });
   await window.goTo('/deploy');
-  await page.waitForSelector('text=Choose a machine first');
+  const machines = page.locator('main li');
+  await machines.nth(9).waitFor();
+  expect(await machines.first().textContent()).toContain('$1.20/h');
+  await page.getByLabel('Template', { exact: true }).selectOption({ label: 'Desktop' });
+  await page.waitForSelector('main li:first-child >> text=desktops');
+  expect(await machines.count()).toBe(10);
+  expect(await page.getByText('Does not fit').count()).toBe(0);
+  await page.getByRole('button', { name: 'Show more machines' }).click();
+  await page.waitForSelector('main li:nth-child(13) >> text=Does not fit: the template is a virtual machine');
+  expect(await machines.count()).toBe(13);
+  expect(await machines.getByRole('link').count()).toBe(11);
+  expect(reads.filter(({ searchParams }) => searchParams.get('limit') !== '10')).toEqual([]);
+  await window.shoot('deploy-machines');
+  await window.checkAccess();
+
+  const typed = { Label: 'mine', 'Size in GB': '33', 'At most, in $': '4' };
+  for (const [label, text] of Object.entries(typed)) await page.getByLabel(label, { exact: true }).fill(text);
+  await page.getByRole('button', { name: 'Add a variable' }).click();
+  await page.getByLabel('Name', { exact: true }).fill('TOKEN');
+  await page.getByLabel('Secret').check();
+  await page.getByLabel('Value', { exact: true }).fill('hush-hush');
+  const expectTyped = async () => {
+    for (const [label, text] of Object.entries(typed))
+      expect(await page.getByLabel(label, { exact: true }).inputValue(), label).toBe(text);
+  };
+  await machines.first().getByRole('link').click();
+  await page.waitForURL('**/deploy?**offer=**');
+  await page.waitForSelector('aside button:enabled');
+  expect(await machines.count()).toBe(1);
+  await expectTyped();
+  await page.getByLabel('Template', { exact: true }).selectOption({ label: 'vLLM' });
+  await page.getByLabel('MODEL').waitFor();
+  await expectTyped();
+  await page.getByRole('link', { name: 'Choose another machine' }).click();
+  await machines.nth(9).waitFor();
+  await page.goBack();
+  await page.getByRole('link', { name: 'Choose another machine' }).waitFor();
+  await expectTyped();
+  // As on the way to a proof and back.
+  await page.reload();
+  await page.getByLabel('MODEL').waitFor();
+  await expectTyped();
+  expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('TOKEN');
+  expect(await page.getByLabel('Value', { exact: true }).inputValue()).toBe('');
+  const stored = await page.evaluate<string>('JSON.stringify({ ...sessionStorage })');
+  expect(stored).toContain('mine');
+  expect(stored).not.toContain('hush-hush');
+});
+
+it('asks again what it costs, and takes no price that was not shown', async () => {
+  const { page } = window;
+  const offer = await test.control.offer(agent, 1, 2_000_000);
+  const reprice = (price: number) =>
+    test.control.operator.request('PATCH', `/v1/operator/offers/${offer}`, { price_per_hour_micro: price });
+  const template = (await renter.api.get<{ items: { id: string; name: string }[] }>('/v1/templates')).items.find(
+    ({ name }) => name === 'vLLM',
+  );
+  await page.clock.install();
+  await window.goTo(`/deploy?offer=${offer}&template=${template?.id}`);
+  await page.waitForSelector('aside >> text=$2.00/h');
+  await page.clock.runFor(5_000);
+  await page.waitForSelector('aside >> text=/As of \\d+ s ago/');
+  // It is cheaper: that needs nobody's word.
+  await reprice(1_900_000);
+  await page.clock.runFor(20_000);
+  await page.waitForSelector('aside >> text=$1.90/h');
+  await page.waitForSelector('aside button:enabled');
+  // It has become dearer than what was shown first.
+  await reprice(2_500_000);
+  await page.clock.runFor(20_000);
+  await page.waitForSelector('aside >> text=The price has risen. It was $2.00/h');
+  expect(await page.getByRole('button', { name: 'Deploy' }).isDisabled()).toBe(true);
+  await window.shoot('deploy-risen');
+  await window.checkAccess();
+  await page.getByRole('button', { name: 'Go on at the new price' }).click();
+  await page.waitForSelector('aside button:enabled');
+  // It rises between the last look and the click.
+  window.expectComplaints(/409/);
+  let lookAgain = () => {};
+  const looks = new Promise<void>((resolve) => (lookAgain = resolve));
+  await page.route('**/v1/instances/estimate', (route) => looks.then(() => route.continue()).catch(() => undefined));
+  await reprice(3_000_000);
+  await page.getByRole('button', { name: 'Deploy' }).click();
+  await page.waitForSelector('aside >> text=OFFER_TOO_EXPENSIVE');
+  lookAgain();
+  await page.waitForSelector('aside >> text=The price has risen. It was $2.50/h');
+  expect((await renter.api.get<{ items: unknown[] }>('/v1/instances')).items).toEqual([]);
+  await page.getByRole('button', { name: 'Go on at the new price' }).click();
+  // What happens to the organization is seen without waiting.
+  const credit = { amount_micro: 5_000_000, reason: 'test' };
+  await test.control.operator.post(`/v1/operator/organizations/${renter.organizationId}/credits`, credit);
+  await page.waitForSelector('aside >> text=$15.00');
+  await page.waitForSelector('aside button:enabled');
+  await page.getByRole('button', { name: 'Deploy' }).click();
+  await page.waitForURL('**/instances/*-*');
 });

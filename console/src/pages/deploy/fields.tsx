@@ -1,86 +1,75 @@
-import { getRouteApi } from '@tanstack/react-router';
-import { misfitOf } from '../../data/fit.js';
 import type { Offer, SshKey, Template } from '../../data/models.js';
 import { Field, Input, Select } from '../../parts/field.js';
 import { LimitFields } from '../../parts/limit-fields.js';
 import { Section } from '../../parts/page.js';
 import { Notice } from '../../parts/states.js';
-import { LEAST_DISK, type DeployForm, type Faults } from './form.js';
+import { LEAST_DISK, type DeployForm, type Faults, type ShownForm } from './form.js';
 import styles from './page.module.css';
 import { Variables } from './variables.js';
 
 interface FieldsProps {
-  offer: Offer;
+  offer: Offer | undefined;
   template: Template | undefined;
-  templates: readonly Template[];
   keys: readonly SshKey[];
-  form: DeployForm;
+  form: ShownForm;
   faults: Faults;
-  onChange: (form: DeployForm) => void;
+  onChange: (changed: Partial<DeployForm>) => void;
 }
 
-const route = getRouteApi('/deploy');
 const NONE = '';
+const FREE_LATER = 'How much is free depends on the machine.';
+/** The end of the slider while no machine is chosen, in GB. */
+const USUAL_MOST = 1_000;
 
-/** What a deploy needs to know, the template first. */
-export function Fields({ offer, template, templates, keys, form, faults, onChange }: FieldsProps) {
-  const navigate = route.useNavigate();
-  const set = (changed: Partial<DeployForm>) => onChange({ ...form, ...changed });
-  const misfit = (each: Template) => misfitOf(each, offer.machine);
+/** What else a deploy needs to know, once it is known what runs and where. */
+export function Fields({ offer, template, keys, form, faults, onChange }: FieldsProps) {
   return (
     <>
-      <Section title="What runs">
+      <Section title="Label and disk">
         <div className={styles.fields}>
-          <Field label="Template" hint={template?.description || undefined}>
-            {(tied) => (
-              <Select
-                {...tied}
-                value={template?.id ?? NONE}
-                choices={[
-                  ...(template ? [] : [{ value: NONE, label: 'Choose a template' }]),
-                  ...templates.map((each) => ({
-                    value: each.id,
-                    label: misfit(each) === undefined ? each.name : `${each.name} (does not fit)`,
-                  })),
-                ]}
-                onChoose={(id) => void navigate({ search: { offer: offer.id, template: id }, replace: true })}
-              />
-            )}
-          </Field>
           <Field label="Label" hint="What you call it, up to 64 characters.">
             {(tied) => (
               <Input
                 {...tied}
                 maxLength={64}
                 value={form.label}
-                onChange={(event) => set({ label: event.target.value })}
+                onChange={(event) => onChange({ label: event.target.value })}
               />
             )}
           </Field>
         </div>
-      </Section>
-      <Section title="Disk">
-        <DiskField offer={offer} disk={form.disk} fault={faults.disk} onChange={(disk) => set({ disk })} />
+        <DiskField offer={offer} disk={form.disk} fault={faults.disk} onChange={(disk) => onChange({ disk })} />
       </Section>
       <Section title="SSH key">
-        <KeyField keys={keys} sshKey={form.sshKey} onChange={(sshKey) => set({ sshKey, isKeyChosen: true })} />
+        <KeyField keys={keys} sshKey={form.sshKey} onChange={(sshKey) => onChange({ sshKey, isKeyChosen: true })} />
       </Section>
-      <Variables template={template} form={form} fault={faults.added} onChange={set} />
+      <Variables template={template} form={form} fault={faults.added} onChange={onChange} />
       <Section title="Limits">
         <div className={styles.fields}>
-          <LimitFields typed={form.limits} faults={faults.limits} onChange={(limits) => set({ limits })} />
+          <LimitFields typed={form.limits} faults={faults.limits} onChange={(limits) => onChange({ limits })} />
         </div>
       </Section>
     </>
   );
 }
 
-function DiskField(props: { offer: Offer; disk: string; fault: string | undefined; onChange: (disk: string) => void }) {
-  const { offer, disk, fault, onChange } = props;
-  const most = Math.max(LEAST_DISK, offer.machine.disk_available_gb);
+interface DiskProps {
+  offer: Offer | undefined;
+  disk: string;
+  fault: string | undefined;
+  onChange: (disk: string) => void;
+}
+
+/** The size of the disk. How much is free is known of a chosen machine; the place of that stays the same without one. */
+function DiskField({ offer, disk, fault, onChange }: DiskProps) {
+  const free = offer?.machine.disk_available_gb;
   return (
     <div className={styles.fields}>
-      <Field label="Size in GB" hint={`${offer.machine.disk_available_gb} GB are free on this machine.`} error={fault}>
+      <Field
+        label="Size in GB"
+        hint={free === undefined ? FREE_LATER : `${free} GB are free on this machine.`}
+        error={fault}
+      >
         {(tied) => (
           <Input {...tied} inputMode="numeric" value={disk} onChange={(event) => onChange(event.target.value)} />
         )}
@@ -90,7 +79,7 @@ function DiskField(props: { offer: Offer; disk: string; fault: string | undefine
         type="range"
         aria-label="Size of the disk in GB"
         min={LEAST_DISK}
-        max={most}
+        max={Math.max(LEAST_DISK, free ?? USUAL_MOST)}
         value={Number(disk) || LEAST_DISK}
         onChange={(event) => onChange(event.target.value)}
       />

@@ -12,27 +12,57 @@ export interface Variable {
 /** What a person has chosen and typed. */
 export interface DeployForm {
   label: string;
-  disk: string;
+  /** In GB; undefined: nobody has typed it. */
+  disk?: string;
   /** Empty: nobody can log in by SSH. */
   sshKey: string;
   /** Whether a person has chosen it, or that there is none. */
   isKeyChosen: boolean;
-  /** New values of variables of the template, by their names; empty: its own value. */
+  /** New values of variables of templates: see {@link overrideOf}. */
   overrides: Readonly<Record<string, string>>;
   /** Variables beside those of the template. */
   added: readonly Variable[];
   limits: TypedLimits;
 }
 
+/** A form with the size of its disk, typed or not. */
+export type ShownForm = DeployForm & { disk: string };
+
 export const LEAST_DISK = 10;
 export const MOST_DISK = 20_000;
 const USUAL_DISK = 20;
 
-/** Returns the form of a deploy on a machine with so much disk free, in GB. */
-export function emptyForm(freeDisk: number): DeployForm {
-  const disk = Math.max(LEAST_DISK, Math.min(USUAL_DISK, freeDisk));
+export const EMPTY_FORM: DeployForm = {
+  ...{ label: '', sshKey: '', isKeyChosen: false, overrides: {}, added: [], limits: NO_LIMITS },
+};
+
+/** Returns the size of the disk in GB: what was typed, else the usual one or what the machine has free. */
+export function diskOf({ disk }: DeployForm, freeGb = USUAL_DISK): string {
+  return disk ?? String(Math.max(LEAST_DISK, Math.min(USUAL_DISK, freeGb)));
+}
+
+/** A value is typed for one template: a secret of it must not become an open variable of another that has its name. */
+const nameOf = ({ id }: Pick<Template, 'id'>, key: string) => `${id} ${key}`;
+
+/** Returns the new value of a variable of a template; empty: its own value. */
+export function overrideOf({ overrides }: DeployForm, template: Pick<Template, 'id'>, key: string): string {
+  return overrides[nameOf(template, key)] ?? '';
+}
+
+/** Returns what of a form changes when a variable of a template is given a value. */
+export function withOverride(form: DeployForm, template: Template, key: string, value: string): Partial<DeployForm> {
+  return { overrides: { ...form.overrides, [nameOf(template, key)]: value } };
+}
+
+/** Returns what may be kept of a form: no value of a variable that is secret, or that the template does not know. */
+export function withoutSecrets(form: DeployForm, template: Pick<Template, 'id' | 'env'> | undefined): DeployForm {
+  const open = template?.env.filter(({ secret }) => !secret) ?? [];
   return {
-    ...{ label: '', disk: String(disk), sshKey: '', isKeyChosen: false, overrides: {}, added: [], limits: NO_LIMITS },
+    ...form,
+    overrides: Object.fromEntries(
+      open.flatMap(({ key }) => (template ? [[nameOf(template, key), overrideOf(form, template, key)]] : [])),
+    ),
+    added: form.added.map((variable) => (variable.secret ? { ...variable, value: '' } : variable)),
   };
 }
 
@@ -43,7 +73,7 @@ export interface Faults {
 }
 
 /** Returns what is wrong with what was typed, and what to do. What else there is to say, the estimate says. */
-export function faultsOf({ disk, added, limits }: DeployForm): Faults {
+export function faultsOf({ disk, added, limits }: ShownForm): Faults {
   const gigabytes = Number(disk);
   const isDisk = /^\d{1,5}$/.test(disk.trim()) && gigabytes >= LEAST_DISK && gigabytes <= MOST_DISK;
   const unnamed = added.find(({ key, value }) => value !== '' && (key === '' || key.includes('=')));
@@ -58,22 +88,17 @@ export function isFaulty({ disk, added, limits }: Faults): boolean {
   return disk !== undefined || added !== undefined || Object.keys(limits).length > 0;
 }
 
-/** Returns the deploy as the API takes it; undefined: something is missing or wrong. */
-export function requestOf(
-  form: DeployForm,
-  offer_id: string,
-  template: Template | undefined,
-): DeployRequest | undefined {
-  if (!template || isFaulty(faultsOf(form))) return undefined;
-  const secrets = new Map(template.env.map(({ key, secret }) => [key, secret]));
-  const changed = Object.entries(form.overrides).filter(([key, value]) => secrets.has(key) && value !== '');
+/** Returns the deploy as the API takes it; undefined: something is wrong. */
+export function requestOf(form: ShownForm, offer_id: string, template: Template): DeployRequest | undefined {
+  if (isFaulty(faultsOf(form))) return undefined;
+  const changed = template.env.map(({ key, secret }) => ({ key, value: overrideOf(form, template, key), secret }));
   return {
     ...{ offer_id, template_id: template.id, disk_gb: Number(form.disk) },
     label: form.label.trim() === '' ? null : form.label.trim(),
     ssh_key_id: form.sshKey === '' ? null : form.sshKey,
     ...toLimits(form.limits),
     env_overrides: [
-      ...changed.map(([key, value]) => ({ key, value, secret: secrets.get(key) ?? false })),
+      ...changed.filter(({ value }) => value !== ''),
       ...form.added.filter(({ key }) => key !== '').map(({ key, value, secret }) => ({ key, value, secret })),
     ],
   };

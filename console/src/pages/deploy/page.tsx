@@ -1,82 +1,62 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
-import { useState } from 'react';
-import { api } from '../../data/api.js';
-import type { Offer } from '../../data/models.js';
+import { useDraft } from '../../data/draft.js';
+import { offerOf } from '../../data/offers.js';
 import { sshKeys, templates } from '../../data/queries.js';
-import { memory } from '../../data/sizes.js';
-import { LinkButton } from '../../parts/button.js';
 import { OnlyFor } from '../../parts/only-for.js';
 import { Page } from '../../parts/page.js';
-import { Empty, Loaded } from '../../parts/states.js';
+import { ErrorBox, Skeleton } from '../../parts/states.js';
 import { Fields } from './fields.js';
-import { emptyForm, faultsOf, requestOf } from './form.js';
+import { diskOf, EMPTY_FORM, faultsOf, isFaulty, requestOf, withoutSecrets, type DeployForm } from './form.js';
 import { lastKey } from './last-key.js';
+import { MachineSection } from './machine.js';
 import styles from './page.module.css';
 import { Summary } from './summary.js';
+import { TemplateSection } from './template.js';
 
 const route = getRouteApi('/deploy');
 
 export default function DeployPage() {
-  const { offer, template } = route.useSearch();
   return (
-    <Page title="Deploy" lead="What do I want to run there, and what will it cost?">
+    <Page title="Deploy" lead="What do I want to run, on what, and what will it cost?">
       <OnlyFor right="change">
-        {offer === undefined ? (
-          <Empty
-            title="Choose a machine first"
-            action={
-              <LinkButton kind="main" to="/market" search={template === undefined ? {} : { template }}>
-                See what is free
-              </LinkButton>
-            }
-          />
-        ) : (
-          <OnOffer key={offer} id={offer} />
-        )}
+        <Form />
       </OnlyFor>
     </Page>
   );
 }
 
-function OnOffer({ id }: { id: string }) {
-  const query = useQuery({
-    queryKey: ['offers', id],
-    queryFn: ({ signal }) => api.get('/v1/offers/{id}', { params: { path: { id } }, signal }),
-  });
-  return (
-    <Loaded query={query} rows={8}>
-      {(offer) => <Form offer={offer} />}
-    </Loaded>
-  );
-}
-
-function Form({ offer }: { offer: Offer }) {
+/** The template first, then the machine, then the rest. Another template or machine keeps what was typed. */
+function Form() {
   const search = route.useSearch();
-  const { data: known } = useQuery(templates);
-  const { data: keys } = useQuery(sshKeys);
-  const [form, setForm] = useState(() => emptyForm(offer.machine.disk_available_gb));
-  const template = known?.find(({ id }) => id === search.template);
-  // Until a person chooses one, it is the key of the last deploy.
-  const chosen = form.sshKey === '' && !form.isKeyChosen ? { ...form, sshKey: lastKey(keys ?? []) } : form;
+  const known = useQuery(templates);
+  const { data: keys = [] } = useQuery(sshKeys);
+  const { data: offer, error } = useQuery(offerOf(search.offer));
+  const template = known.data?.find(({ id }) => id === search.template);
+  const [form, setForm] = useDraft('deploy', EMPTY_FORM, (draft) => withoutSecrets(draft, template));
+  const change = (changed: Partial<DeployForm>) => setForm((before) => ({ ...before, ...changed }));
+  const chosen = {
+    ...form,
+    disk: diskOf(form, offer?.machine.disk_available_gb),
+    // Until a person chooses one, it is the key of the last deploy.
+    sshKey: form.sshKey === '' && !form.isKeyChosen ? lastKey(keys) : form.sshKey,
+  };
   const faults = faultsOf(chosen);
+  const lacksMachine = !offer && (search.offer === undefined || error !== null);
+  if (known.isPending) return <Skeleton rows={8} />;
   return (
     <div className={styles.deploy}>
       <div>
-        <p className={styles.machine}>
-          {offer.num_gpus} × {offer.gpu_model ?? 'no GPU'}
-          {offer.gpu_memory_mb !== null && `, ${memory(offer.gpu_memory_mb)} each`}, on {offer.machine.name}
-          {offer.machine.region !== '' && `, ${offer.machine.region}`}
-        </p>
-        <Fields
-          {...{ offer, template, faults }}
-          templates={known ?? []}
-          keys={keys ?? []}
-          form={chosen}
-          onChange={setForm}
-        />
+        {known.error && <ErrorBox error={known.error} retry={() => void known.refetch()} />}
+        <TemplateSection template={template} templates={known.data ?? []} machine={offer?.machine} />
+        <MachineSection template={template} offer={offer} error={error} />
+        <Fields {...{ offer, template, keys }} form={chosen} faults={faults} onChange={change} />
       </div>
-      <Summary request={requestOf(chosen, offer.id, template)} hasTemplate={template !== undefined} />
+      <Summary
+        request={offer && template && requestOf(chosen, offer.id, template)}
+        lacks={template === undefined ? 'template' : lacksMachine ? 'machine' : undefined}
+        isWrong={isFaulty(faults)}
+      />
     </div>
   );
 }

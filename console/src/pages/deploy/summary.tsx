@@ -1,6 +1,6 @@
-import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
-import { useEffect, useState } from 'react';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { Link, useNavigate } from '@tanstack/react-router';
+import { useEffect } from 'react';
 import { api } from '../../data/api.js';
 import type { DeployRequest, Estimate } from '../../data/models.js';
 import { useOneRequest } from '../../data/one-request.js';
@@ -10,51 +10,76 @@ import { Button } from '../../parts/button.js';
 import { Facts } from '../../parts/facts.js';
 import { Hourly, Money } from '../../parts/money.js';
 import { ErrorBox, Notice, Skeleton, Unanswered } from '../../parts/states.js';
-import { At, Lasts } from '../../parts/time.js';
+import { Ago, At, Lasts } from '../../parts/time.js';
 import { keepKey } from './last-key.js';
 import styles from './page.module.css';
+import { atMostFor, useEstimate, useShownPrice, type Price } from './use-estimate.js';
 
-const PAUSE_MS = 250;
+/** What has to be chosen before a price can be said. */
+export type Lacking = 'template' | 'machine';
+
+interface Props {
+  /** Undefined: something is missing or wrong. */
+  request: DeployRequest | undefined;
+  lacks: Lacking | undefined;
+  /** Whether something that was typed is wrong. */
+  isWrong: boolean;
+}
 
 /** What the deploy will cost, why it would be refused and what lifts that, and the button: it is there to be pressed when nothing would refuse it. */
-export function Summary({ request, hasTemplate }: { request: DeployRequest | undefined; hasTemplate: boolean }) {
-  const text = request && JSON.stringify(request);
-  const asked = useSettled(text);
-  const estimate = useQuery({
-    queryKey: ['organization', 'estimate', asked],
-    queryFn: ({ signal }) =>
-      api.post('/v1/instances/estimate', { body: JSON.parse(asked ?? '') as DeployRequest, signal }),
-    enabled: asked !== undefined,
-    placeholderData: keepPreviousData,
-    gcTime: 0,
-  });
+export function Summary({ request, lacks, isWrong }: Props) {
+  const { estimate: last, since, error, isCurrent, isAsked, askAgain } = useEstimate(request);
+  const estimate = lacks ? undefined : last;
+  const shown = useShownPrice(request && `${request.offer_id} ${request.disk_gb}`, isCurrent ? estimate : undefined);
   const { deploy, isUnanswered } = useDeploy();
-  const isCurrent = asked === text && estimate.isSuccess && !estimate.isPlaceholderData;
   // Whatever the estimate says: perhaps it is this deploy that has taken the GPUs.
   const isAgain = request !== undefined && isUnanswered(request);
-  const canDeploy = isAgain || (request !== undefined && isCurrent && estimate.data.refusals.length === 0);
-  const data = estimate.data;
+  const canDeploy = isAgain || (isCurrent && estimate?.refusals.length === 0 && !shown.hasRisen);
+  // What was refused was another request.
+  const { reset } = deploy;
+  useEffect(() => reset(), [reset, request?.offer_id, request?.template_id, request?.disk_gb]);
+  const accept = () => {
+    reset();
+    shown.accept();
+  };
   return (
     <>
       <aside id="summary" className={styles.summary} aria-label="Summary">
         <h2>Summary</h2>
-        {!hasTemplate && <p>Choose a template: then you see what it costs.</p>}
-        {hasTemplate && request === undefined && <p>Something that you have typed is wrong; it says so beside it.</p>}
-        {estimate.error && <ErrorBox error={estimate.error} />}
-        {data ? <Figures estimate={data} /> : asked && !estimate.error && <Skeleton rows={3} />}
-        {deploy.error && <ErrorBox error={deploy.error} />}
+        {lacks && <p>Choose a {lacks}: then you see what it costs.</p>}
+        {!lacks && isWrong && <p>Something that you have typed is wrong; it says so beside it.</p>}
+        {error && <ErrorBox error={error} retry={askAgain} />}
+        {estimate && since !== undefined && <Figures estimate={estimate} since={since} />}
+        {!estimate && isAsked && !error && <Skeleton rows={3} />}
+        {deploy.error && !shown.hasRisen && <ErrorBox error={deploy.error} />}
         {isAgain && !deploy.isPending && <Unanswered />}
+        {shown.hasRisen && shown.price && <Risen before={shown.price} onAccept={accept} />}
         <Button
           kind="main"
           disabled={!canDeploy}
           isBusy={deploy.isPending}
-          onClick={() => request && deploy.mutate(request)}
+          onClick={() => request && estimate && deploy.mutate({ request, price: estimate }, { onError: askAgain })}
         >
           Deploy
         </Button>
       </aside>
-      {data && <Brief estimate={data} />}
+      {estimate && <Brief estimate={estimate} />}
     </>
+  );
+}
+
+/** Says that the price is above the one that was shown before, and lets it be accepted. */
+function Risen({ before, onAccept }: { before: Price; onAccept: () => void }) {
+  return (
+    <div role="alert">
+      <Notice kind="warning">
+        <p>
+          The price has risen. It was <Hourly micro={before.gpu_per_hour_micro ?? 0} /> while it runs and{' '}
+          <Hourly micro={before.disk_per_hour_micro ?? 0} /> while it is stopped.
+        </p>
+        <Button onClick={onAccept}>Go on at the new price</Button>
+      </Notice>
+    </div>
   );
 }
 
@@ -76,7 +101,7 @@ function Brief({ estimate }: { estimate: Estimate }) {
   );
 }
 
-function Figures({ estimate }: { estimate: Estimate }) {
+function Figures({ estimate, since }: { estimate: Estimate; since: string }) {
   const { gpu_per_hour_micro, disk_per_hour_micro, burn_per_hour_micro, refusals, warning } = estimate;
   return (
     <>
@@ -101,6 +126,9 @@ function Figures({ estimate }: { estimate: Estimate }) {
           ...(gpu_per_hour_micro === null ? [] : [['It lasts', <LastsUntil key="lasts" of={estimate} />] as const]),
         ]}
       />
+      <p className={styles.since}>
+        As of <Ago at={since} />
+      </p>
     </>
   );
 }
@@ -124,13 +152,12 @@ function EstimateLasts({ of }: { of: Estimate }) {
 }
 
 function Refusal({ code, message }: { code: string; message: string }) {
-  const { template } = getRouteApi('/deploy').useSearch();
   const remedy = remedyOfCode(code);
   return (
     <Notice kind="warning">
       <p>{message}</p>
       {remedy?.href === '/market' && (
-        <Link to="/market" search={template === undefined ? {} : { template }}>
+        <Link to="/deploy" search={({ template }) => (template === undefined ? {} : { template })}>
           {remedy.words}
         </Link>
       )}
@@ -144,23 +171,18 @@ function Refusal({ code, message }: { code: string; message: string }) {
   );
 }
 
-/** Returns a text as it was once nobody has changed it for a moment. */
-function useSettled(text: string | undefined): string | undefined {
-  const [settled, setSettled] = useState(text);
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(text), PAUSE_MS);
-    return () => clearTimeout(timer);
-  }, [text]);
-  return settled;
-}
-
 function useDeploy() {
   const queries = useQueryClient();
   const navigate = useNavigate();
   const { send, isUnanswered } = useOneRequest<DeployRequest>('deploy');
   const deploy = useMutation({
-    mutationFn: (body: DeployRequest) => send(body, (headers) => api.post('/v1/instances', { body, headers })),
-    onSuccess: async (instance, { ssh_key_id }) => {
+    mutationFn: ({ request, price }: { request: DeployRequest; price: Price }) =>
+      send(
+        request,
+        (headers, atMost) => api.post('/v1/instances', { body: { ...request, ...atMost }, headers }),
+        atMostFor(price),
+      ),
+    onSuccess: async (instance, { request: { ssh_key_id } }) => {
       keepKey(ssh_key_id);
       queries.setQueryData(instanceQuery(instance.id).queryKey, instance);
       void queries.invalidateQueries({ queryKey: instances.queryKey });

@@ -2,7 +2,7 @@ import type { Template } from '../../data/models.js';
 import { Button } from '../../parts/button.js';
 import { CheckBox, Field, Input } from '../../parts/field.js';
 import { Section } from '../../parts/page.js';
-import type { DeployForm, Variable } from './form.js';
+import { overrideOf, withOverride, type DeployForm, type Variable } from './form.js';
 import styles from './page.module.css';
 
 interface VariablesProps {
@@ -16,7 +16,7 @@ const MOST = 100;
 
 /** The environment: the variables of the template, whose values can be replaced, and others. */
 export function Variables({ template, form, fault, onChange }: VariablesProps) {
-  const { overrides, added } = form;
+  const { added } = form;
   const env = template?.env ?? [];
   const change = (row: number, changed: Partial<Variable>) =>
     onChange({ added: added.map((each) => (each.row === row ? { ...each, ...changed } : each)) });
@@ -26,7 +26,7 @@ export function Variables({ template, form, fault, onChange }: VariablesProps) {
   };
   return (
     <Section title="Environment">
-      {env.length > 0 && (
+      {template && env.length > 0 && (
         <div className={styles.fields}>
           {env.map(({ key, value, secret }) => (
             <Field key={key} label={<code>{key}</code>}>
@@ -36,8 +36,8 @@ export function Variables({ template, form, fault, onChange }: VariablesProps) {
                   {...(secret ? { type: 'password', autoComplete: 'new-password' } : {})}
                   maxLength={4_096}
                   placeholder={secret ? 'the template has a secret value' : (value ?? '')}
-                  value={overrides[key] ?? ''}
-                  onChange={(event) => onChange({ overrides: { ...overrides, [key]: event.target.value } })}
+                  value={overrideOf(form, template, key)}
+                  onChange={(event) => onChange(withOverride(form, template, key, event.target.value))}
                 />
               )}
             </Field>
