@@ -2,6 +2,7 @@ import AxeBuilder from '@axe-core/playwright';
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { eventually } from '../../scripts/eventually.js';
 import { expect } from 'vitest';
 import { sessionCookie, startChromium } from './chromium.js';
 import { TestControlPlane, type Renter } from './control-plane.js';
@@ -35,9 +36,9 @@ export class TestConsole {
 
   /** Opens a window in which a renter is signed in. */
   async open(renter: Renter, options: WindowOptions = {}): Promise<ConsoleWindow> {
-    const { width = 1440, height = 900, theme = 'light' } = options;
+    const { width = 1440, height = 900, theme = 'light', timezoneId = 'UTC' } = options;
     const context = await this.browser.newContext({
-      ...{ viewport: { width, height }, colorScheme: theme, reducedMotion: 'reduce', baseURL: this.home },
+      ...{ viewport: { width, height }, colorScheme: theme, reducedMotion: 'reduce', baseURL: this.home, timezoneId },
     });
     await context.addCookies([sessionCookie(this.home, renter.api.token ?? '')]);
     await context.addInitScript(NOTE_SHIFTS);
@@ -84,6 +85,7 @@ interface WindowOptions {
   width?: number;
   height?: number;
   theme?: 'light' | 'dark';
+  timezoneId?: string;
 }
 
 /** A window of a browser. It notes what breaks a promise of the console: see {@link ConsoleWindow.close}. */
@@ -154,6 +156,24 @@ export class ConsoleWindow {
     await this.page.getByRole('button', { name: 'I have copied it' }).press('Enter');
     await shown.waitFor({ state: 'detached' });
     return secret;
+  }
+
+  /** Notes what is written on canvases from now on. Returns a function that waits for at least one that matches, and returns all that match. */
+  async canvasWords(): Promise<(pattern: RegExp) => Promise<string[]>> {
+    await this.page.addInitScript(`
+      window.drawnWords = [];
+      const { fillText } = CanvasRenderingContext2D.prototype;
+      CanvasRenderingContext2D.prototype.fillText = function (words, x, ...rest) {
+        window.drawnWords.push(words + ' at ' + Math.round(x));
+        return fillText.call(this, words, x, ...rest);
+      };`);
+    return async (pattern) => {
+      const found = `[...new Set(window.drawnWords.filter((each) => ${pattern}.test(each)))]`;
+      return eventually(`what matches ${pattern} on a canvas`, async () => {
+        const words = await this.page.evaluate<string[]>(found);
+        return words.length > 0 && words;
+      });
+    };
   }
 
   /** Makes pictures of the page in both themes and three widths, in the folder TEST_SCREENSHOTS; without it, none. */

@@ -62,6 +62,15 @@ export function shortDay(at: string, timeZone?: string): string {
   return `${Number(day)} ${monthName}`;
 }
 
+/** Returns the words of a tick of an axis whose ticks are `stepSeconds` apart: `14:20`, or `3 Dec` where a day begins. */
+export function tickName(seconds: number, stepSeconds: number, timeZone?: string): string {
+  const at = new Date(seconds * 1_000).toISOString();
+  const { hour, minute, second } = partsOf(at, timeZone);
+  const clock = `${hour}:${minute}`;
+  if (stepSeconds * SECOND >= DAY || `${clock}:${second}` === '00:00:00') return shortDay(at, timeZone);
+  return stepSeconds * SECOND < MINUTE ? `${clock}:${second}` : clock;
+}
+
 const PARTS: Intl.DateTimeFormatOptions = {
   year: 'numeric',
   month: '2-digit',

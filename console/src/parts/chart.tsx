@@ -1,8 +1,9 @@
 import { useCallback, useState } from 'react';
 import type UPlot from 'uplot';
-import { exactTime } from '../data/times.js';
+import { exactTime, tickName } from '../data/times.js';
 import styles from './chart.module.css';
-import { BINARY_STEPS, WHOLE_STEPS, usePlot, type Look, type Plot } from './plot.js';
+import { withGaps } from './gaps.js';
+import { BINARY_STEPS, DAYS_OF_UTC, WHOLE_STEPS, usePlot, type Look, type Plot } from './plot.js';
 
 export interface Line {
   name: string;
@@ -20,24 +21,30 @@ interface ChartProps {
   max?: number;
   /** The steps of the axis: `binary` for bytes, `whole` for micro-dollars; otherwise any. */
   steps?: keyof typeof STEPS;
-  /** The name of a point on hover and in the table; otherwise its exact time. */
-  nameOf?: (at: string) => string;
+  /** Whether each value is that of a day of UTC; otherwise of a time. */
+  byDay?: boolean;
+  /** How far apart the values are where none is missing. Nothing is drawn over a longer gap. */
+  stepSeconds?: number;
 }
 
 const HEIGHT = 180;
 const STEPS = { binary: BINARY_STEPS, whole: WHOLE_STEPS };
 const COLOURS = ['line1', 'line2', 'line3', 'line4'] as const;
 
-type PlotProps = Pick<Required<ChartProps>, 'at' | 'lines' | 'unit' | 'nameOf'> & {
-  max: ChartProps['max'] | undefined;
-  steps: ChartProps['steps'] | undefined;
-};
+/** The name of a value on hover and in the table. */
+type NameOf = (at: string) => string;
+const dayOf: NameOf = (at) => at.slice(0, 10);
+
+type PlotProps = Pick<ChartProps, 'at' | 'lines' | 'unit'> & {
+  [Name in 'max' | 'steps' | 'stepSeconds']: ChartProps[Name] | undefined;
+} & { byDay: boolean; nameOf: NameOf };
 
 /** Lines over time, with the exact values on hover, and as a table for those who do not see them. */
-export function Chart({ title, at, lines, unit, max, steps, nameOf = exactTime }: ChartProps) {
+export function Chart({ title, at, lines, unit, max, steps, byDay = false, stepSeconds }: ChartProps) {
+  const nameOf: NameOf = byDay ? dayOf : exactTime;
   const make = useCallback(
-    (look: Look) => plotOf(look, { at, lines, unit, max, steps, nameOf }),
-    [at, lines, unit, max, steps, nameOf],
+    (look: Look) => plotOf(look, { at, lines, unit, max, steps, byDay, stepSeconds, nameOf }),
+    [at, lines, unit, max, steps, byDay, stepSeconds, nameOf],
   );
   const place = usePlot(HEIGHT, make);
   return (
@@ -52,8 +59,13 @@ export function Chart({ title, at, lines, unit, max, steps, nameOf = exactTime }
   );
 }
 
-function plotOf({ colourOf, axis }: Look, { at, lines, unit, max, steps, nameOf }: PlotProps): Plot {
+function plotOf({ colourOf, axis }: Look, props: PlotProps): Plot {
+  const { lines, unit, max, steps, byDay, nameOf } = props;
+  const timeZone = byDay ? 'UTC' : undefined;
+  const ticksOf = (_plot: UPlot, ticks: number[], _axis: number, _space: number, step: number) =>
+    ticks.map((seconds) => tickName(seconds, step, timeZone));
   const options = {
+    ...(byDay ? DAYS_OF_UTC : {}),
     cursor: { y: false, points: { size: 6 } },
     scales: {
       y: {
@@ -64,7 +76,7 @@ function plotOf({ colourOf, axis }: Look, { at, lines, unit, max, steps, nameOf 
       },
     },
     axes: [
-      axis,
+      { ...axis, values: ticksOf },
       {
         ...{ ...axis, size: 68, values: (_plot: UPlot, ticks: number[]) => ticks.map(unit) },
         ...(steps === undefined ? {} : { incrs: STEPS[steps] }),
@@ -81,10 +93,24 @@ function plotOf({ colourOf, axis }: Look, { at, lines, unit, max, steps, nameOf 
       })),
     ],
   } satisfies Plot['options'];
-  return { options, data: [at.map((time) => Date.parse(time) / 1_000), ...lines.map(({ values }) => [...values])] };
+  const seconds = props.at.map((time) => Date.parse(time) / 1_000);
+  const values = lines.map((line) => line.values);
+  return {
+    options,
+    data:
+      props.stepSeconds === undefined
+        ? [seconds, ...values.map((line) => [...line])]
+        : withGaps(seconds, values, props.stepSeconds),
+  };
 }
 
-function Values({ title, at, lines, unit, nameOf }: Omit<Required<ChartProps>, 'max' | 'steps'>) {
+function Values({
+  title,
+  at,
+  lines,
+  unit,
+  nameOf,
+}: Pick<ChartProps, 'title' | 'at' | 'lines' | 'unit'> & { nameOf: NameOf }) {
   const [isOpen, setOpen] = useState(false);
   return (
     <details onToggle={(event) => setOpen(event.currentTarget.open)}>

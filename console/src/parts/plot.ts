@@ -52,6 +52,11 @@ function useIsDark(): boolean {
   return isDark;
 }
 
+/** For charts by day: the axis has its ticks at midnights of UTC, as the days of the API have. */
+export const DAYS_OF_UTC: Pick<UPlot.Options, 'tzDate'> = {
+  tzDate: (seconds) => UPlot.tzDate(new Date(seconds * 1_000), 'Etc/UTC'),
+};
+
 /** Steps of an axis of integers, such as micro-dollars: none is a part of one. */
 export const WHOLE_STEPS = Array.from({ length: 15 }, (_, power) =>
   [1, 2, 5].map((digit) => digit * 10 ** power),

@@ -162,3 +162,18 @@ it('asks for an amount that can be paid, and says why nothing can be', async () 
   await window.page.waitForSelector('text=CHECKOUT_UNAVAILABLE');
   await window.close();
 });
+
+it('names the days of UTC on the charts, wherever the reader is', async () => {
+  const drawnIn = async (timezoneId: string) => {
+    const window = await test.open(poor.renter, { timezoneId });
+    const drawn = await window.canvasWords();
+    await window.goTo('/billing');
+    await window.page.waitForSelector('text=Days of UTC');
+    const days = await drawn(/^\d+ [A-Z]/);
+    await window.close();
+    return days;
+  };
+  const inUtc = await drawnIn('UTC');
+  expect(inUtc.length).toBeGreaterThan(2);
+  expect(await drawnIn('Pacific/Auckland')).toEqual(inUtc);
+});

@@ -99,14 +99,18 @@ it('draws what an instance has used, and has it as a table', async () => {
   const { id } = await renter.api.post<InstanceBody>('/v1/instances', { offer_id, template_id, disk_gb: 10 });
   await statusIs(renter.api, id, 'running');
   agent.points = [20_000, 10_000].map((endedMsAgo) => ({
-    ...{ endedMsAgo, cpuMillis: 2_500, memoryUsedBytes: 2 ** 30 },
+    ...{ endedMsAgo, cpuMillis: 2_500, memoryUsedBytes: 2 ** 30, networkInBytes: 10_240 },
     gpus: [{ usePercent: 87 }],
   }));
-  const window = await test.open(renter);
+  const window = await test.open(renter, { timezoneId: 'America/New_York' });
+  const drawn = await window.canvasWords();
   await window.goTo(`/instances/${id}?tab=usage`);
-  await window.page.waitForSelector('figure canvas');
+  const times = await drawn(/^\S*:\d\d/);
+  expect(times.filter((each) => !/^[0-2]\d:[0-5]\d(:[0-5]\d)? at /.test(each))).toEqual([]);
   await window.page.click('text=GPU use as a table');
   await window.page.waitForSelector('td:text-is("87 %") >> nth=1');
+  await window.page.click('text=Network, mean of 10 s as a table');
+  await window.page.waitForSelector('td:text-is("1.0 KiB/s") >> nth=1');
   await window.shoot('instance-usage');
   await window.checkAccess();
   await window.close();

@@ -3,7 +3,7 @@ import UPlot from 'uplot';
 import { exactMoney } from '../../data/money.js';
 import { shortDay } from '../../data/times.js';
 import { Money } from '../../parts/money.js';
-import { WHOLE_STEPS, usePlot, type Look, type Plot } from '../../parts/plot.js';
+import { DAYS_OF_UTC, WHOLE_STEPS, usePlot, type Look, type Plot } from '../../parts/plot.js';
 import type { DailySpend } from './queries.js';
 import styles from './spend-chart.module.css';
 import { seriesOf, type Series } from './sums.js';
@@ -55,10 +55,10 @@ function Swatch({ name, words }: { name: Colour; words: string }) {
 
 /** The exact figures of the day under the pointer. */
 function Readout({ day }: { day: DailySpend | undefined }) {
-  if (!day) return <span className={styles.readout}>Point at a day to read it</span>;
+  if (!day) return <span className={styles.readout}>Days of UTC. Point at one to read it</span>;
   return (
     <span className={styles.readout}>
-      {day.date}: GPU <Money micro={day.gpu_micro} />, disk <Money micro={day.disk_micro} />
+      {day.date} (UTC): GPU <Money micro={day.gpu_micro} />, disk <Money micro={day.disk_micro} />
     </span>
   );
 }
@@ -72,6 +72,7 @@ function plotOf({ colourOf, axis }: Look, series: Series, choose: (index: number
     range: (_plot: UPlot, _low: number, high: number): [number, number] => [0, high > 0 ? high * 1.1 : 1_000_000],
   };
   const options: Plot['options'] = {
+    ...DAYS_OF_UTC,
     legend: { show: false },
     cursor: { y: false, points: { show: false }, drag: { setScale: false, x: false, y: false } },
     hooks: { setCursor: [({ cursor, data }) => choose(dayAt(cursor.idx, data[1] ?? []))] },

@@ -1,5 +1,6 @@
 import type { Usage } from '../../data/models.js';
 import { bytes } from '../../data/sizes.js';
+import { duration } from '../../data/times.js';
 
 type Values = readonly (number | null)[];
 
@@ -13,6 +14,7 @@ interface ChartOf {
 
 const percent = (value: number) => `${Math.round(value * 10) / 10} %`;
 const cores = (value: number) => `${Math.round(value * 100) / 100} cores`;
+const perSecond = (value: number) => `${bytes(value)}/s`;
 const watts = (value: number) => `${Math.round(value)} W`;
 
 /** Returns the charts of a use: those of which something was measured. */
@@ -20,6 +22,8 @@ export function chartsOf(usage: Usage): ChartOf[] {
   const { gpus } = usage;
   const perGpu = (pick: (gpu: Usage['gpus'][number]) => Values) =>
     gpus.map((gpu) => ({ name: gpus.length === 1 ? 'GPU' : `GPU ${gpu.index}`, values: pick(gpu) }));
+  // The API counts the bytes of a whole span.
+  const ofSecond = (value: number | null) => (value === null ? null : value / usage.resolution_seconds);
   const charts: ChartOf[] = [
     { title: 'GPU use', lines: perGpu((gpu) => gpu.use_percent), unit: percent, max: 100 },
     { title: 'GPU memory', lines: perGpu((gpu) => gpu.memory_used_bytes), unit: bytes, steps: 'binary' },
@@ -34,10 +38,10 @@ export function chartsOf(usage: Usage): ChartOf[] {
       lines: [{ name: 'used', values: usage.disk_used_bytes }, limit(usage.disk_limit_bytes)],
     },
     {
-      ...{ title: 'Network', unit: bytes, steps: 'binary' },
+      ...{ title: `Network, mean of ${duration(usage.resolution_seconds * 1_000)}`, unit: perSecond, steps: 'binary' },
       lines: [
-        { name: 'in', values: usage.network_in_bytes },
-        { name: 'out', values: usage.network_out_bytes },
+        { name: 'in', values: usage.network_in_bytes.map(ofSecond) },
+        { name: 'out', values: usage.network_out_bytes.map(ofSecond) },
       ],
     },
   ];

@@ -30,12 +30,12 @@ export function UsageTab({ instance: { id } }: { instance: Instance }) {
       <TabLinks
         label="Time"
         tabs={WINDOWS.map((each) => ({
-          ...{ title: TITLES[each], isActive: each === window, to: '/instances/$id', params: { id }, replace: true },
+          ...{ title: TITLES[each], isActive: each === window, to: '/instances/$id', params: { id } },
           search: { tab: 'usage' as const, window: each },
         }))}
       />
       <Loaded query={query} rows={6}>
-        {({ at }) =>
+        {({ at, resolution_seconds }) =>
           at.length === 0 ? (
             <Empty title="Nothing was measured in this time">
               The host measures every ten seconds while the instance runs.
@@ -44,7 +44,7 @@ export function UsageTab({ instance: { id } }: { instance: Instance }) {
             <Suspense fallback={<Skeleton rows={6} />}>
               <div className={styles.charts}>
                 {charts?.map((chart) => (
-                  <Chart key={chart.title} at={at} {...chart} />
+                  <Chart key={chart.title} at={at} stepSeconds={resolution_seconds} {...chart} />
                 ))}
               </div>
             </Suspense>

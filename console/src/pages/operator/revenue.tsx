@@ -23,7 +23,7 @@ export function Revenue() {
           ) : (
             <>
               <Suspense fallback={<Skeleton rows={4} />}>
-                <Chart title="Revenue" at={at} lines={lines} unit={exactMoney} steps="whole" nameOf={dayOf} />
+                <Chart title="Revenue" at={at} lines={lines} unit={exactMoney} steps="whole" byDay />
               </Suspense>
               <RestsOn days={days} models={models} />
             </>
@@ -33,8 +33,6 @@ export function Revenue() {
     </Section>
   );
 }
-
-const dayOf = (at: string) => at.slice(0, 10);
 
 function RestsOn({ days, models }: Pick<DailyRevenue, 'days' | 'models'>) {
   const day = days.at(-2);
