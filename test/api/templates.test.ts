@@ -41,10 +41,13 @@ describe('a public template', () => {
   it('says whose it is', async () => {
     const own = await create(renter, { name: 'For everybody', visibility: 'public' });
     const { name } = await renter.api.get<{ name: string }>('/v1/orgs/current');
-    expect(own['publisher']).toBe(name);
-    expect(await other.api.get(`/v1/templates/${own.id}`)).toMatchObject({ publisher: name });
+    expect(own).toMatchObject({ publisher: name, is_own: true });
+    // A name says nothing: others can have it, too.
+    await other.api.request('PATCH', '/v1/orgs/current', { name });
+    expect(await other.api.get(`/v1/templates/${own.id}`)).toMatchObject({ publisher: name, is_own: false });
+    expect(await renter.api.get(`/v1/templates/${own.id}`)).toMatchObject({ is_own: true });
     const { items } = await other.api.get<{ items: TemplateBody[] }>('/v1/templates');
-    expect(items.find(({ id }) => id === own.id)?.['publisher']).toBe(name);
+    expect(items.find(({ id }) => id === own.id)).toMatchObject({ publisher: name, is_own: false });
     expect(items.filter(({ visibility }) => visibility !== 'public').every((one) => one['publisher'] === null)).toBe(
       true,
     );

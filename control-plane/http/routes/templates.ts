@@ -84,6 +84,9 @@ export const Template = Type.Object(
       '`system`: made by an operator, visible to all; `public`: made by an organization, visible to all; `organization`: visible only to the organization that made it',
     ),
     publisher: nullable(text('The name of the organization that published it; null for a template that is not public')),
+    ...optional({
+      is_own: flag('Whether the organization of the caller has made it; absent in instances and for operators'),
+    }),
     kind: TemplateKind,
     mode: TemplateModes,
     image: text('The container image; for the kind `vm`, an image that contains a disk'),
@@ -229,7 +232,7 @@ export const templateEditingRoutes: Routes = (app, platform) => {
     },
     (request, reply) => {
       void reply.code(201);
-      return templateView(createTemplate(platform, ownOf(sessionOf(request)), request.body));
+      return ownView(createTemplate(platform, ownOf(sessionOf(request)), request.body));
     },
   );
 
@@ -248,7 +251,7 @@ export const templateEditingRoutes: Routes = (app, platform) => {
         response: { 200: Template },
       },
     },
-    (request) => templateView(updateTemplate(platform, ownOf(sessionOf(request)), request.params.id, request.body)),
+    (request) => ownView(updateTemplate(platform, ownOf(sessionOf(request)), request.params.id, request.body)),
   );
 
   app.delete(
@@ -282,7 +285,7 @@ export const templateEditingRoutes: Routes = (app, platform) => {
     },
     (request, reply) => {
       void reply.code(201);
-      return templateView(duplicateTemplate(platform, callerOf(request), request.params.id));
+      return ownView(duplicateTemplate(platform, callerOf(request), request.params.id));
     },
   );
 };
@@ -292,4 +295,8 @@ export function templateView(template: TemplateDetails) {
   const { publisher = null } = template as Partial<TemplateDetails>;
   const times = { created_at: iso(template.created_at), deactivated_at: isoOrNull(template.deactivated_at) };
   return { ...template, publisher, ...times };
+}
+
+function ownView(template: TemplateDetails) {
+  return templateView({ ...template, is_own: true });
 }

@@ -21,6 +21,8 @@ export interface TemplateDetails {
   visibility: Row<'templates'>['visibility'];
   /** The name of the organization that owns a public template; otherwise null. */
   publisher: string | null;
+  /** Whether the organization that reads it has made it; absent in instances, and for operators. */
+  is_own?: boolean;
   kind: Row<'templates'>['kind'];
   mode: TemplateMode[];
   image: string;

@@ -36,7 +36,7 @@ export function templatesSlice(
     const last = found.length > limit ? items.at(-1) : rows.length === most ? rows.at(-1) : undefined;
     const publishers = publishersOf(tx, items);
     return {
-      items: items.map((row) => asSeenBy(caller, describeTemplate(platform, row, publishers.get(row.id)))),
+      items: items.map((row) => asSeenBy(caller, row, describeTemplate(platform, row, publishers.get(row.id)))),
       next_cursor: last ? writeCursor([last.name, last.id]) : null,
     };
   });

@@ -12,9 +12,10 @@ export type { RegistryCredential, TemplateDetails, TemplateMode } from './stored
 
 /** Returns an active template, as the list shows it but whole. Refuses an unknown, a foreign and a deactivated template alike, with TEMPLATE_NOT_FOUND. */
 export function getTemplate(platform: Platform, caller: Caller, id: string): TemplateDetails {
-  return platform.store.transact((tx) =>
-    asSeenBy(caller, describeWithPublisher(platform, tx, findTemplate(tx, caller.organizationId, id))),
-  );
+  return platform.store.transact((tx) => {
+    const row = findTemplate(tx, caller.organizationId, id);
+    return asSeenBy(caller, row, describeWithPublisher(platform, tx, row));
+  });
 }
 
 /**
@@ -33,7 +34,7 @@ export function getTemplateByHash(platform: Platform, caller: Caller, hashId: st
         .limit(1),
     );
     if (!row) throw templateNotFound();
-    return asSeenBy(caller, describeWithPublisher(platform, tx, row));
+    return asSeenBy(caller, row, describeWithPublisher(platform, tx, row));
   });
 }
 
@@ -64,8 +65,10 @@ const systemTemplates = query
   .where('visibility', '<>', sql.lit('organization'))
   .where('visibility', '=', sql.lit('system'));
 
-/** Returns a template without the values of its environment, if the caller may not see secrets. */
-export function asSeenBy(caller: Caller, template: TemplateDetails): TemplateDetails {
+/** Returns a template as a caller sees it: without the values of its environment, if they may not see secrets. */
+export function asSeenBy(caller: Caller, row: Row<'templates'>, described: TemplateDetails): TemplateDetails {
+  // Not by the name of the organization, which others can have, too.
+  const template = { ...described, is_own: row.organization_id === caller.organizationId };
   return maySeeSecrets(caller) ? template : { ...template, env: withoutValues(template.env) };
 }
 

@@ -156,3 +156,22 @@ it('finds, duplicates and deactivates', async () => {
   await eventually('the copy to go', async () => (await ownTemplates()).every((template) => template.name !== 'Copy'));
   await window.close();
 });
+
+it('lets nobody edit a template who only has the name of its publisher', async () => {
+  const { id } = await renter.api.post<Template>('/v1/templates', {
+    ...{ name: 'Shared', image: 'registry.example/shared:1', visibility: 'public' },
+  });
+  const { name } = await renter.api.get<{ name: string }>('/v1/orgs/current');
+  const namesake = await test.control.renter();
+  await namesake.api.request('PATCH', '/v1/orgs/current', { name });
+  const edit = async (who: Renter) => {
+    const window = await test.open(who);
+    await window.goTo(`/templates/${id}`);
+    await window.page.getByRole('button', { name: 'Duplicate' }).waitFor();
+    await window.page.waitForSelector(`text=public, by ${name}`);
+    const count = await window.page.getByRole('link', { name: 'Edit' }).count();
+    await window.close();
+    return count;
+  };
+  expect([await edit(renter), await edit(namesake)]).toEqual([1, 0]);
+});

@@ -3,7 +3,7 @@ import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useAct } from '../../../data/act.js';
 import { api } from '../../../data/api.js';
 import type { Template } from '../../../data/models.js';
-import { me, organization } from '../../../data/queries.js';
+import { me } from '../../../data/queries.js';
 import { may } from '../../../data/rights.js';
 import { Button, LinkButton } from '../../../parts/button.js';
 import { ConfirmButton } from '../../../parts/confirm-button.js';
@@ -72,11 +72,10 @@ function TemplateView({ template }: { template: Template }) {
   );
 }
 
-/** What only the organization may do that has made it. The API does not say so of a public template: its publisher's name does. */
-function OwnActs({ template: { id, name, visibility, publisher } }: { template: Template }) {
+/** What only the organization may do that has made it. */
+function OwnActs({ template: { id, name, is_own } }: { template: Template }) {
   const navigate = useNavigate();
-  const own = useQuery(organization).data?.name;
-  if (visibility === 'system' || (visibility === 'public' && publisher !== own)) return null;
+  if (!is_own) return null;
   return (
     <>
       <LinkButton to="/templates/$id/edit" params={{ id }}>
