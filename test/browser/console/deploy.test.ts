@@ -43,6 +43,10 @@ it('shows what is free, how long the balance lasts with it, and what does not fi
   await page.waitForURL('**/market?count=4');
   await offers.nth(1).waitFor({ state: 'detached' });
   await page.getByText('1 offer', { exact: true }).waitFor();
+  await page.goBack();
+  await page.waitForURL('**/market');
+  await page.goForward();
+  await page.waitForURL('**/market?count=4');
   // A number that no offer has any more stays, so that it can be changed.
   await page.goto('/market?count=3');
   await page.getByText('Nothing is free that is like this').waitFor();

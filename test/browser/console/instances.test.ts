@@ -107,6 +107,7 @@ it('tells of one instance how it is, what it wrote, what it cost and how to reac
   await page.click('nav >> text=Cost');
   await page.waitForURL('**?tab=cost');
   await page.goBack();
+  await page.waitForURL('**?tab=usage');
   await page.goForward();
   await page.waitForSelector('main >> text=/charged/');
   await window.shoot('instance-cost');

@@ -132,8 +132,13 @@ it('finds, duplicates and deactivates', async () => {
   const window = await test.open(renter);
   const { page } = window;
   await window.goTo('/templates');
+  await page.getByLabel('Find').fill('b');
+  await page.waitForURL('**words=b');
   await page.getByLabel('Find').fill('bas');
   await page.waitForURL('**words=bas');
+  await page.goBack();
+  await page.waitForURL('**/templates');
+  await page.goForward();
   await page.waitForSelector('main li >> text=recommended');
   await window.shoot('templates');
   await window.checkAccess();

@@ -87,7 +87,7 @@ function Tabs({ instance }: { instance: Instance }) {
   const { tab = 'timeline' } = route.useSearch();
   const params = { id: instance.id };
   const tabs = TABS.map((each) => ({
-    ...{ title: TITLES[each], to: '/instances/$id' as const, params, replace: true },
+    ...{ title: TITLES[each], to: '/instances/$id' as const, params },
     search: each === 'timeline' ? {} : { tab: each },
     isActive: each === tab,
   }));

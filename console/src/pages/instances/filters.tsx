@@ -19,8 +19,8 @@ const GROUPS = [
 export function Filters({ items }: { items: readonly Instance[] }) {
   const { need, words = '', by } = route.useSearch();
   const navigate = route.useNavigate();
-  const set = (changed: { [Name in keyof InstancesSearch]: InstancesSearch[Name] | undefined }) =>
-    void navigate({ search: (before) => changedSearch(before, changed), replace: true });
+  const set = (changed: { [Name in keyof InstancesSearch]: InstancesSearch[Name] | undefined }, replace = false) =>
+    void navigate({ search: (before) => changedSearch(before, changed), replace });
   const statuses = countsOf(items).map((each) => ({ value: each.need, label: `${each.need} (${each.count})` }));
   return (
     <div className={styles.filters}>
@@ -47,7 +47,8 @@ export function Filters({ items }: { items: readonly Instance[] }) {
             type="search"
             maxLength={64}
             value={words}
-            onChange={({ target }) => set({ words: target.value === '' ? undefined : target.value })}
+            // The browser's back goes over words, not over letters.
+            onChange={({ target }) => set({ words: target.value === '' ? undefined : target.value }, words !== '')}
           />
         )}
       </Field>

@@ -25,7 +25,7 @@ export function Filters({ counts, templates }: Props) {
   const search = route.useSearch();
   const navigate = route.useNavigate();
   const set = (changed: { [Name in keyof MarketSearch]: MarketSearch[Name] | undefined }) =>
-    void navigate({ search: (before) => changedSearch(before, changed), replace: true });
+    void navigate({ search: (before) => changedSearch(before, changed) });
   return (
     <div className={styles.filters}>
       <div className={styles.selects}>

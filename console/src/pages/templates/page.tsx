@@ -52,7 +52,8 @@ export default function TemplatesPage() {
               placeholder="a name or an image"
               value={words}
               onChange={({ target }) =>
-                void navigate({ search: (before) => ({ ...before, words: target.value }), replace: true })
+                // The browser's back goes over words, not over letters.
+                void navigate({ search: (before) => ({ ...before, words: target.value }), replace: words !== '' })
               }
             />
           )}

@@ -32,7 +32,7 @@ export default function PricesPage() {
       lead="Change the prices of several offers at once."
       actions={<LinkButton to="/operator/offers">All offers</LinkButton>}
     >
-      <OfferFilter chosen={search} onChoose={(chosen) => void navigate({ search: chosen, replace: true })} />
+      <OfferFilter chosen={search} onChoose={(chosen) => void navigate({ search: chosen })} />
       <Paged
         name={['offers', 'open', machine ?? '', model ?? '']}
         read={(query, signal) => api.get('/v1/operator/offers', { params: { query: { ...query, ...filter } }, signal })}

@@ -41,7 +41,7 @@ export default function OperatedOrganizationPage() {
               label="Parts of the organization"
               tabs={TABS.map((each) => ({
                 ...{ title: TITLES[each], isActive: each === tab },
-                ...{ to: '/operator/organizations/$id', params: { id }, search: { tab: each }, replace: true },
+                ...{ to: '/operator/organizations/$id', params: { id }, search: { tab: each } },
               }))}
             />
             <Shown tab={tab} id={id} />
