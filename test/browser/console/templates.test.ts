@@ -180,3 +180,24 @@ it('lets nobody edit a template who only has the name of its publisher', async (
   };
   expect([await edit(renter), await edit(namesake)]).toEqual([1, 0]);
 });
+
+it('leads to the first field that is wrong, also where only the control plane knows', async () => {
+  const window = await test.open(renter);
+  const { page } = window;
+  await window.goTo('/templates/new');
+  const [name, image] = [page.getByLabel('Name', { exact: true }), page.getByLabel('Image', { exact: true })];
+  const create = page.getByRole('button', { name: 'Create the template' });
+  const hasFocus = async (field: typeof name) =>
+    (await page.locator(':focus').getAttribute('id')) === (await field.getAttribute('id'));
+  await name.fill('Named');
+  await create.press('Enter');
+  await eventually('the focus of the image', () => hasFocus(image));
+  await image.fill('registry.example/named:1');
+  await name.fill('Named\u202e');
+  await create.press('Enter');
+  await eventually('the focus of the name', () => hasFocus(name));
+  expect(await name.getAttribute('aria-invalid')).toBe('true');
+  window.expectComplaints(/422/);
+  page.once('dialog', (question) => void question.accept());
+  await window.close();
+});

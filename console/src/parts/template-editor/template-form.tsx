@@ -5,6 +5,7 @@ import { ApiError } from '../../data/api.js';
 import type { Template } from '../../data/models.js';
 import { Button, LinkButton } from '../button.js';
 import { Confirm } from '../dialog.js';
+import { useFirstFault } from '../first-fault.js';
 import { Section } from '../page.js';
 import { ErrorBox } from '../states.js';
 import { BasicFields } from './basic-fields.js';
@@ -34,7 +35,8 @@ const OLD = [['templates'], ['operator', 'templates']];
 export function TemplateForm({ template, owner, verb, save, onSaved, back }: FormProps) {
   const [first] = useState(() => draftOf(template));
   const [draft, setDraft] = useState(first);
-  const [isTried, setTried] = useState(false);
+  const [tries, setTries] = useState(0);
+  const isTried = tries > 0;
   const isSaved = useRef(false);
   const saving = useAct(
     () => save(contentOf(draft, template), draft),
@@ -44,17 +46,18 @@ export function TemplateForm({ template, owner, verb, save, onSaved, back }: For
       onSaved(saved);
     },
   );
+  const form = useFirstFault(tries, saving.error);
   const faults = { ...(isTried ? faultsOf(draft) : {}), ...faultsIn(saving.error) };
   const change = (fields: Partial<Draft>) => setDraft((before) => ({ ...before, ...fields }));
   const submit = (event: SyntheticEvent) => {
     event.preventDefault();
-    setTried(true);
+    setTries(tries + 1);
     if (Object.keys(faultsOf(draft)).length > 0) return;
     saving.mutate();
   };
   const fields = { draft, faults, change };
   return (
-    <form className={styles.form} onSubmit={submit} noValidate>
+    <form ref={form} className={styles.form} onSubmit={submit} noValidate>
       <BasicFields {...fields} owner={owner} />
       <Section title="Ports">
         <PortFields {...fields} />
