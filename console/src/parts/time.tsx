@@ -1,22 +1,32 @@
 import type { PointerEvent } from 'react';
 import { useTimely } from '../data/clock.js';
+import { useExactTimes } from '../data/exact-times.js';
 import type { Organization } from '../data/models.js';
 import { exactTime, lasts, relativeTime, shortTime, type Lasting } from '../data/times.js';
 
-/** How long ago something was, or how soon it will be; the exact time on hover. */
+/** How long ago something was, or how soon it will be; the exact time on hover, or for those who have chosen it. */
 export function Ago({ at }: { at: string }) {
-  return <Time at={at}>{useTimely((now) => relativeTime(at, now))}</Time>;
+  return useExactTimes() ? <Exact at={at} /> : <Timely at={at} wordsAt={(now) => relativeTime(at, now)} />;
 }
 
-/** A time of the clock, with its day where that is not today; the exact time on hover. */
+/** A time of the clock, with its day where that is not today; the exact time on hover, or for those who have chosen it. */
 export function At({ at }: { at: string }) {
-  return <Time at={at}>{useTimely((now) => shortTime(at, now))}</Time>;
+  return useExactTimes() ? <Exact at={at} /> : <Timely at={at} wordsAt={(now) => shortTime(at, now)} />;
 }
 
-/** How long a balance lasts; the exact time of its end on hover, if that is known. */
+/** How long a balance lasts; the exact time of its end on hover, or for those who have chosen it, if that is known. */
 export function Lasts(props: Lasting) {
+  const { until } = props;
   const words = useTimely((now) => lasts(props, now));
-  return props.until === null ? <>{words}</> : <Time at={props.until}>{words}</Time>;
+  const isExact = useExactTimes();
+  if (until === null) return <>{words}</>;
+  if (isExact)
+    return (
+      <>
+        until <Exact at={until} />
+      </>
+    );
+  return <Timely at={until} wordsAt={(now) => lasts(props, now)} />;
 }
 
 /** How long an organization's balance lasts with what is charged now. */
@@ -25,14 +35,19 @@ export function BalanceLasts({ of }: { of: Organization }) {
   return <Lasts balanceMicro={balance_micro} chargedMicro={charged_per_hour_micro} until={lasts_until} />;
 }
 
+function Exact({ at }: { at: string }) {
+  return <time dateTime={at}>{exactTime(at)}</time>;
+}
+
 /** Its exact time is made when it is pointed at: to make all of them would take a long list's time. */
-function Time({ at, children }: { at: string; children: string | null }) {
+function Timely({ at, wordsAt }: { at: string; wordsAt: (now: number) => string }) {
+  const words = useTimely(wordsAt);
   const showExact = ({ currentTarget }: PointerEvent<HTMLTimeElement>) => {
     currentTarget.title = exactTime(at);
   };
   return (
     <time dateTime={at} onPointerEnter={showExact}>
-      {children}
+      {words}
     </time>
   );
 }

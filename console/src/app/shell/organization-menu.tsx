@@ -1,4 +1,5 @@
 import { api, isSignedOut } from '../../data/api.js';
+import { showExactTimes, useExactTimes } from '../../data/exact-times.js';
 import type { Me } from '../../data/models.js';
 import { chooseOrganization } from '../../data/organization.js';
 import { Menu, MenuChoice, MenuItem, MenuLine, MenuLink } from '../../parts/menu.js';
@@ -23,6 +24,7 @@ async function signOut(): Promise<void> {
 /** The organization for which one acts, the others, and the pages that have no place in the bar of a phone. */
 export function OrganizationMenu({ me }: { me: Me }) {
   const { active_organization_id: active, memberships } = me;
+  const isExact = useExactTimes();
   const chosen = memberships.find(({ organization_id }) => organization_id === active);
   const choices = memberships.map(({ organization_id, name, role }) => ({
     ...{ value: organization_id, label: `${name} (${role})` },
@@ -47,6 +49,9 @@ export function OrganizationMenu({ me }: { me: Me }) {
         </>
       )}
       <MenuLine />
+      <MenuItem onClick={() => showExactTimes(!isExact)}>
+        {isExact ? 'Show times as people say them' : 'Show exact times'}
+      </MenuItem>
       <MenuItem onClick={() => void signOut()}>Sign out</MenuItem>
     </Menu>
   );
