@@ -80,7 +80,7 @@ export interface Gpurent {
   events: (options?: FollowOptions) => AsyncGenerator<GpurentEvent, void, undefined>;
 }
 
-/** Operations that create at most one thing for each Idempotency-Key: each request gets one, so that it can be sent again. */
+/** Operations that create at most one thing for each Idempotency-Key in every release: each request gets one, so that it can be sent again. */
 export const WITH_IDEMPOTENCY_KEY: readonly string[] = ['/v1/instances', '/v1/billing/checkout-session'];
 
 const ATTEMPTS = 4;

@@ -3,6 +3,7 @@ import type { Compilable } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { REVENUE_ORDER, revenueOf } from '../../control-plane/services/billing/revenue.js';
 import { restOf } from '../../control-plane/services/system/pages.js';
+import { isUuid } from '../../shared/ids.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
 import { DAY_MS, DISK_MICRO, GPU_MICRO, HOUR_MS, makePoor } from '../harness/poor.js';
 import { StripeDouble, type BalanceTransaction } from '../harness/stripe-double.js';
@@ -23,6 +24,28 @@ afterAll(async () => {
 const credits = ({ organizationId }: Renter) => `/v1/operator/organizations/${organizationId}/credits`;
 
 describe('A credit', () => {
+  it('is granted once with the same Idempotency-Key, and another one is not granted with it', async () => {
+    const [renter, other] = [await test.renter(0), await test.renter(0)];
+    const send = (body: object, to = renter) =>
+      test.operator.request<{ id: string }>('POST', credits(to), body, { 'Idempotency-Key': 'k1' });
+    const grant = { amount_micro: DOLLAR, reason: 'thanks' };
+    expect(await send({ ...grant, amount_micro: 1e12 + 1 })).toMatchObject({ status: 422 });
+    const first = await send(grant);
+    expect(first).toMatchObject({ status: 201, body: { ...grant, balance_micro: DOLLAR } });
+    expect(isUuid(first.body.id)).toBe(true);
+    await test.operator.post(credits(renter), grant);
+    const before = test.dump();
+    const again = await send(grant);
+    expect(again).toMatchObject({ status: 201, body: { id: first.body.id, balance_micro: 2 * DOLLAR } });
+    expect([first, again].map(({ headers }) => headers.get('idempotent-replayed'))).toEqual([null, 'true']);
+    for (const changed of [{ amount_micro: 2 * DOLLAR }, { reason: 'more thanks' }])
+      expect(await send({ ...grant, ...changed })).toMatchObject({
+        ...{ status: 409, body: { code: 'IDEMPOTENCY_KEY_REUSED' } },
+      });
+    expect(test.dump()).toEqual(before);
+    expect(await send(grant, other)).toMatchObject({ status: 201, body: { balance_micro: DOLLAR } });
+  });
+
   it('may be negative, with a reason, and what follows from a balance of nothing follows', async () => {
     const poor = await makePoor(test, await test.template());
     const { renter, id } = poor;

@@ -11,7 +11,19 @@ import {
 } from '../../services/catalogue/template-editing.js';
 import { getSystemTemplate, listSystemTemplates } from '../../services/catalogue/templates.js';
 import { OPERATOR, accountOf } from '../policy.js';
-import { body, flag, iso, micro, nameOf, nullable, optional, text, timestamp, uuid } from '../schemas.js';
+import {
+  IdempotencyHeaders,
+  body,
+  flag,
+  iso,
+  micro,
+  nameOf,
+  nullable,
+  optional,
+  text,
+  timestamp,
+  uuid,
+} from '../schemas.js';
 import { organizationFacts, suspensionView } from './organizations.js';
 import { idOf, NoContent, page, pageFields, PageQuery, viewPage, type Routes } from './routes.js';
 import {
@@ -171,10 +183,11 @@ export const operatorRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/operator/organizations/:id/credits',
     {
-      config: { ...config, proof: true, refusals: ['ORGANIZATION_NOT_FOUND'] },
+      config: { ...config, proof: true, refusals: ['ORGANIZATION_NOT_FOUND', 'IDEMPOTENCY_KEY_REUSED'] },
       schema: {
         operationId: 'grantCredit',
         summary: 'Grant credit to an organization, or take credit back',
+        headers: IdempotencyHeaders,
         params: idOf('organization'),
         body: body({
           amount_micro: micro('The amount to grant; negative: to take back', {
@@ -187,8 +200,10 @@ export const operatorRoutes: Routes = (app, platform) => {
       },
     },
     (request, reply) => {
-      const credit = grantCredit(platform, accountOf(request), request.params.id, request.body);
+      const key = request.headers['idempotency-key'];
+      const { credit, replayed } = grantCredit(platform, accountOf(request), request.params.id, request.body, key);
       void reply.code(201);
+      if (replayed) void reply.header('Idempotent-Replayed', 'true');
       return { ...credit, created_at: iso(credit.created_at) };
     },
   );

@@ -14,6 +14,8 @@ export interface LedgerEntry {
   amountMicro: number;
   reason: string | null;
   authorId: string | null;
+  /** The id of the row; without one it gets a new one. */
+  id?: string;
 }
 
 /**
@@ -29,7 +31,7 @@ export function appendEntry(
   settleOrganizations(platform, tx, [organizationId]);
   const balance_micro = getOrganization(tx, organizationId).balance_micro + amountMicro;
   const row: Row<'transactions'> = {
-    id: tx.id(),
+    id: entry.id ?? tx.id(),
     organization_id: organizationId,
     kind: entry.kind,
     amount_micro: amountMicro,
