@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { TestConsole } from '../../harness/console.js';
+import { loseAnswers } from '../../harness/lost-answers.js';
 
 let test: TestConsole;
 beforeAll(async () => {
@@ -34,5 +35,44 @@ it('says of credit that is taken back what happens, and leads to what operators 
   await page.getByRole('link', { name: 'What operators have done' }).press('Enter');
   await page.waitForURL(`**/operator/audit?of=${renter.organizationId}`);
   await page.getByText('granted twice').first().waitFor();
+  await window.close();
+});
+
+it('credits once if the answer is lost, also in a dialog that was opened again', async () => {
+  const operator = await test.control.renter(0);
+  test.control.makeOperator(operator.userId);
+  const renter = await test.control.renter(0);
+  const path = `/v1/operator/organizations/${renter.organizationId}`;
+  const window = await test.open(operator);
+  const { page } = window;
+  window.expectComplaints(/Failed to load resource/);
+  const lost = await loseAnswers(page, `${path}/credits`);
+  const dialog = page.getByRole('dialog');
+  const credit = dialog.getByRole('button', { name: 'Credit' });
+  const said = dialog.getByText('The same button asks again, and nothing is done twice.');
+  const fill = async (reason: string) => {
+    await page.getByRole('button', { name: 'Credit', exact: true }).click();
+    await dialog.getByLabel('Amount in dollars').fill('3');
+    await dialog.getByLabel('Reason').fill(reason);
+  };
+  await window.goTo(`/operator/organizations/${renter.organizationId}`);
+  await fill('thanks');
+  await credit.click();
+  await said.waitFor({ timeout: 60_000 });
+  await window.checkAccess();
+  await dialog.getByRole('button', { name: 'Keep it as it is' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  lost.end();
+  await fill('thanks');
+  await said.waitFor();
+  await credit.click();
+  await dialog.waitFor({ state: 'detached' });
+  expect(new Set(lost.keys).size).toBe(1);
+  // What is asked for afterwards is another credit.
+  await fill('thanks');
+  expect(await said.count()).toBe(0);
+  await credit.click();
+  await dialog.waitFor({ state: 'detached' });
+  expect(await operator.api.get(path)).toMatchObject({ balance_micro: 6_000_000 });
   await window.close();
 });

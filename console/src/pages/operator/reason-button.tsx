@@ -3,7 +3,7 @@ import { useAct } from '../../data/act.js';
 import { Button } from '../../parts/button.js';
 import { Dialog, DialogActions } from '../../parts/dialog.js';
 import { Field, Input } from '../../parts/field.js';
-import { ErrorBox } from '../../parts/states.js';
+import { ErrorBox, Unanswered } from '../../parts/states.js';
 import styles from './operator.module.css';
 import { OPERATED } from './queries.js';
 
@@ -20,12 +20,15 @@ interface Props {
   act: (reason: string) => Promise<unknown>;
   /** Whether what else is filled in can be sent. */
   isComplete?: boolean;
+  /** Whether the answer to the same act with this reason was lost: see `useOneRequest`. */
+  isUnanswered?: (reason: string) => boolean;
   /** What follows from it, and what else is to be filled in. */
   children: ReactNode;
 }
 
 /** A button for an act that has a reason: it asks for the reason, and says what follows. */
-export function ReasonButton({ label, about, title, kind = 'main', hint, act, isComplete = true, children }: Props) {
+export function ReasonButton(props: Props) {
+  const { label, about, title, kind = 'main', hint, act, isComplete = true, isUnanswered, children } = props;
   const [reason, setReason] = useState<string>();
   // Each row of a list has one, and few are ever opened: until then there is no dialog.
   const [wasOpen, setWasOpen] = useState(false);
@@ -61,6 +64,7 @@ export function ReasonButton({ label, about, title, kind = 'main', hint, act, is
               )}
             </Field>
             {acting.error && <ErrorBox error={acting.error} />}
+            {!acting.isPending && isUnanswered?.((reason ?? '').trim()) && <Unanswered />}
             <DialogActions>
               <Button onClick={close}>Keep it as it is</Button>
               <Button kind={kind} type="submit" isBusy={acting.isPending}>

@@ -1,6 +1,7 @@
 import { useState } from 'react';
 import { api } from '../../../../data/api.js';
 import { exactMoney, parseMoney } from '../../../../data/money.js';
+import { useOneRequest } from '../../../../data/one-request.js';
 import { Field, Input, Select } from '../../../../parts/field.js';
 import { LinkButton } from '../../../../parts/button.js';
 import { Section } from '../../../../parts/page.js';
@@ -37,17 +38,21 @@ function Credit({ organization: { id, name } }: { organization: Shown }) {
   const [way, setWay] = useState<'grant' | 'take back'>('grant');
   const typed = parseMoney(text);
   const micro = typed === undefined || typed === 0 ? undefined : way === 'grant' ? typed : -typed;
+  const bodyOf = (reason: string) => ({ amount_micro: micro ?? 0, reason });
+  const { send, isUnanswered } = useOneRequest<ReturnType<typeof bodyOf>>(`credit ${id}`);
   return (
     <ReasonButton
       label="Credit"
       title={titleOf(name, way, micro)}
       hint="Its members read it in the transactions."
       isComplete={micro !== undefined}
-      act={(reason) =>
-        api
-          .post('/v1/operator/organizations/{id}/credits', { ...at(id), body: { amount_micro: micro ?? 0, reason } })
-          .then(() => setText(''))
-      }
+      isUnanswered={(reason) => isUnanswered(bodyOf(reason))}
+      act={(reason) => {
+        const body = bodyOf(reason);
+        return send(body, (headers) =>
+          api.post('/v1/operator/organizations/{id}/credits', { ...at(id), body, headers }),
+        ).then(() => setText(''));
+      }}
     >
       {way === 'take back' && <p>If its balance is then zero or below, its running instances are stopped.</p>}
       <Field label="What to do">
