@@ -4,6 +4,9 @@ import { api } from './api.js';
 import type { Instance } from './models.js';
 import { instance as instanceQuery, instances } from './queries.js';
 
+/** More requests at once would keep everything else of the page waiting. */
+const AT_ONCE = 4;
+
 export type InstanceAct = Instance['allowed_actions'][number];
 
 /** The words on the buttons. */
@@ -47,13 +50,23 @@ export function useActs() {
   const begin = (asked: InstanceAct, targets: readonly Instance[]) => {
     setAct(asked);
     setOutcomes(targets.map((instance) => ({ instance })));
-    for (const { id } of targets)
+    void eachAtOnce(targets, AT_ONCE, ({ id }) =>
       mutateAsync({ act: asked, id }).then(
         (changed) => note(id, { changed }),
         (error: unknown) => note(id, { error: error as Error }),
-      );
+      ),
+    );
   };
   return { act, outcomes, begin, forget: () => setOutcomes(undefined) };
+}
+
+/** Calls `act` for each item in turn, for at most `most` at once. `act` does not reject. */
+async function eachAtOnce<Item>(items: readonly Item[], most: number, act: (item: Item) => Promise<void>) {
+  const waiting = items.values();
+  const takeTurns = async () => {
+    for (const item of waiting) await act(item);
+  };
+  await Promise.all(Array.from({ length: most }, takeTurns));
 }
 
 /** Writes an instance as an answer has it into what was read before. */

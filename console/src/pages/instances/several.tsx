@@ -1,4 +1,5 @@
 import { useState } from 'react';
+import { ApiError } from '../../data/api.js';
 import { useActs, VERBS, type InstanceAct, type Outcome } from '../../data/instance-acts.js';
 import { diskPrice, nameOf } from '../../data/instances.js';
 import type { Instance } from '../../data/models.js';
@@ -94,11 +95,18 @@ function Consequence({ act, targets }: { act: InstanceAct; targets: readonly Ins
 /** How each instance has answered; it stays until somebody has read it. */
 function Outcomes({ act, outcomes, forget }: { act: InstanceAct; outcomes: readonly Outcome[]; forget: () => void }) {
   const open = outcomes.filter(({ changed, error }) => changed === undefined && error === undefined).length;
-  const refused = outcomes.filter(({ error }) => error !== undefined).length;
-  const count = `${VERBS[act]}: ${outcomes.length - open - refused} of ${outcomes.length} accepted`;
+  const failed = outcomes.filter(({ error }) => error !== undefined);
+  const refused = failed.filter(({ error }) => error instanceof ApiError).length;
+  const counts = [
+    [outcomes.length - open - failed.length, `of ${outcomes.length} accepted`],
+    [refused, 'refused'],
+    [failed.length - refused, 'without an answer'],
+    [open, 'to come'],
+  ] as const;
+  const said = counts.filter(([count], index) => index === 0 || count > 0).map((each) => each.join(' '));
   return (
-    <Notice kind={refused > 0 ? 'warning' : 'note'}>
-      <p role="status">{count + (refused > 0 ? `, ${refused} refused` : '') + (open > 0 ? `, ${open} to come` : '')}</p>
+    <Notice kind={failed.length > 0 ? 'warning' : 'note'}>
+      <p role="status">{`${VERBS[act]}: ${said.join(', ')}`}</p>
       <ul className={styles.outcomes}>
         {outcomes.map(({ instance, changed, error }) => (
           <li key={instance.id}>
