@@ -35,6 +35,17 @@ export function limitFaults({ stopAt, maxCharge, idleMinutes }: TypedLimits): Li
   };
 }
 
+/** Returns the limits that somebody has typed anew, as the API takes them. A time that was not touched is not read again: it can be past, or one of two with the same local time. */
+export function changedLimits(before: TypedLimits, typed: TypedLimits): Partial<Limits> {
+  const { stop_at, max_charge_micro, idle_stop_minutes, on_limit } = toLimits(typed);
+  return {
+    ...(typed.stopAt !== before.stopAt && { stop_at }),
+    ...(typed.maxCharge !== before.maxCharge && { max_charge_micro }),
+    ...(typed.idleMinutes !== before.idleMinutes && { idle_stop_minutes }),
+    ...(typed.onLimit !== before.onLimit && { on_limit }),
+  };
+}
+
 /** Returns the limits as the API takes them. */
 export function toLimits({ stopAt, maxCharge, idleMinutes, onLimit }: TypedLimits): Limits {
   return {

@@ -1,6 +1,7 @@
 import { useState, type SyntheticEvent } from 'react';
 import type { components } from '../../../client/api/index.js';
 import { useAct } from '../data/act.js';
+import { changedFields } from '../data/changed-fields.js';
 import { exactMoney, parseMoney, typedMoney } from '../data/money.js';
 import { Button } from './button.js';
 import { DialogActions } from './dialog.js';
@@ -73,19 +74,26 @@ function Meter({ title, used, cap }: { title: string; used: number; cap: number 
 
 interface FormProps {
   caps: Caps;
+  /** Reads the caps as they are when these are set. */
+  read: () => Promise<Caps>;
   save: (caps: Caps) => Promise<unknown>;
   onDone: () => void;
 }
 
-/** The form of caps. Nothing is sent while a field is no amount. */
-export function CapsForm({ caps, save, onDone }: FormProps) {
-  const [texts, setTexts] = useState(() => textsOf(caps));
-  const saving = useAct(save, [['spend-caps']], onDone);
+/** The form of caps. Nothing is sent while a field is no amount. The API sets all caps: those that nobody has changed here stay as they are. */
+export function CapsForm({ caps, read, save, onDone }: FormProps) {
+  const [before] = useState(() => onlyCaps(caps));
+  const [texts, setTexts] = useState(() => textsOf(before));
+  const saving = useAct(
+    async (typed: Caps) => save({ ...onlyCaps(await read()), ...changedFields(before, typed) }),
+    [['spend-caps']],
+    onDone,
+  );
   const faults = CAPS.filter(({ name }) => readCap(texts[name]) === undefined);
   const submit = (event: SyntheticEvent) => {
     event.preventDefault();
-    const read = capsIn(texts);
-    if (read) saving.mutate(read);
+    const typed = capsIn(texts);
+    if (typed) saving.mutate(typed);
   };
   return (
     <form className={styles.form} onSubmit={submit} noValidate>
@@ -99,6 +107,10 @@ export function CapsForm({ caps, save, onDone }: FormProps) {
       </DialogActions>
     </form>
   );
+}
+
+function onlyCaps({ burn_per_hour_micro, day_micro, month_micro }: Caps): Caps {
+  return { burn_per_hour_micro, day_micro, month_micro };
 }
 
 export type CapTexts = Readonly<Record<keyof Caps, string>>;

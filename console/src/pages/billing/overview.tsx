@@ -122,6 +122,7 @@ function CapsSection() {
             <Dialog title="Caps of the organization" isOpen={isOpen} onClose={() => setOpen(false)}>
               <CapsForm
                 caps={caps}
+                read={() => api.get('/v1/orgs/current/spend-caps')}
                 save={async (body) => {
                   await api.put('/v1/orgs/current/spend-caps', { body });
                   say('The caps are set');

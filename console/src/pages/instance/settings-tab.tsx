@@ -1,8 +1,9 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api } from '../../data/api.js';
+import { changedFields } from '../../data/changed-fields.js';
 import { noteInstance } from '../../data/instance-acts.js';
-import { fromLimits, limitFaults, toLimits } from '../../data/limits.js';
+import { changedLimits, fromLimits, limitFaults, type TypedLimits } from '../../data/limits.js';
 import type { Instance } from '../../data/models.js';
 import { useMay } from '../../data/rights.js';
 import { Button } from '../../parts/button.js';
@@ -14,21 +15,29 @@ import { say } from '../../parts/toast.js';
 import styles from './page.module.css';
 import { ScheduleForm } from './schedule-form.js';
 
+type Typed = TypedLimits & { label: string };
+
 /** The label, the limits and the schedule of an instance. Those whose role only reads cannot change them, and nobody once it is destroyed. */
 export function SettingsTab({ instance }: { instance: Instance }) {
   const { id } = instance;
   const queries = useQueryClient();
   const mayChange = useMay('change') && instance.status !== 'destroying' && instance.status !== 'destroyed';
-  const [label, setLabel] = useState(instance.label ?? '');
-  const [typed, setTyped] = useState(() => fromLimits(instance));
+  const before: Typed = { label: instance.label ?? '', ...fromLimits(instance) };
+  // What nobody has typed here follows what others change meanwhile.
+  const [edited, setEdited] = useState<Partial<Typed>>({});
+  const typed = { ...before, ...edited };
+  const edit = (to: Partial<Typed>) =>
+    setEdited((known) => ({ ...known, ...changedFields<Partial<Typed>>(typed, to) }));
   const faults = limitFaults(typed);
   const save = useMutation({
-    mutationFn: () =>
-      api.patch('/v1/instances/{id}', {
-        ...{ params: { path: { id } }, body: { label: label.trim() === '' ? null : label.trim(), ...toLimits(typed) } },
-      }),
+    mutationFn: () => {
+      const label = typed.label.trim() === '' ? null : typed.label.trim();
+      const body = { ...(label !== instance.label && { label }), ...changedLimits(before, typed) };
+      return api.patch('/v1/instances/{id}', { params: { path: { id } }, body });
+    },
     onSuccess: (changed) => {
       noteInstance(queries, changed);
+      setEdited({});
       say('The settings are saved');
     },
   });
@@ -44,10 +53,15 @@ export function SettingsTab({ instance }: { instance: Instance }) {
           <fieldset className={styles.form} disabled={!mayChange}>
             <Field label="Label" hint="Up to 64 characters; empty: the name of the template.">
               {(tied) => (
-                <Input {...tied} maxLength={64} value={label} onChange={(event) => setLabel(event.target.value)} />
+                <Input
+                  {...tied}
+                  maxLength={64}
+                  value={typed.label}
+                  onChange={({ target }) => edit({ label: target.value })}
+                />
               )}
             </Field>
-            <LimitFields typed={typed} faults={faults} onChange={setTyped} />
+            <LimitFields typed={typed} faults={faults} onChange={edit} />
           </fieldset>
           {save.error && <ErrorBox error={save.error} />}
           {mayChange && (

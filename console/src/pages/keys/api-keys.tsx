@@ -151,6 +151,7 @@ function KeyCaps({ id, close }: { id: string; close: () => void }) {
           {mayPay ? (
             <CapsForm
               caps={caps}
+              read={() => api.get('/v1/api-keys/{id}/spend-caps', { params: { path: { id } } })}
               save={(body) => api.put('/v1/api-keys/{id}/spend-caps', { params: { path: { id } }, body })}
               onDone={close}
             />

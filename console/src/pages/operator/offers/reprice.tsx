@@ -1,6 +1,7 @@
 import { useState, type SyntheticEvent } from 'react';
 import { useAct } from '../../../data/act.js';
 import { api } from '../../../data/api.js';
+import { changedFields } from '../../../data/changed-fields.js';
 import { Button } from '../../../parts/button.js';
 import { Dialog, DialogActions } from '../../../parts/dialog.js';
 import { ErrorBox } from '../../../parts/states.js';
@@ -33,18 +34,20 @@ export function nameOf({ num_gpus, gpu_model, machine }: OperatedOffer): string 
 }
 
 function RepriceForm({ offer, close }: { offer: OperatedOffer; close: () => void }) {
-  const [draft, setDraft] = useState(() => draftOf(offer));
+  const [before] = useState(() => draftOf(offer));
+  const [draft, setDraft] = useState(before);
   const [isTried, setTried] = useState(false);
   const read = termsOf(draft);
   const change = useAct(
-    (body: Terms) => api.patch('/v1/operator/offers/{id}', { params: { path: { id: offer.id } }, body }),
+    (body: Partial<Terms>) => api.patch('/v1/operator/offers/{id}', { params: { path: { id: offer.id } }, body }),
     [...OPERATED, ['offers']],
     close,
   );
   const submit = (event: SyntheticEvent) => {
     event.preventDefault();
     setTried(true);
-    if ('terms' in read) change.mutate(read.terms);
+    const was = termsOf(before);
+    if ('terms' in read && 'terms' in was) change.mutate(changedFields(was.terms, read.terms));
   };
   return (
     <form className={styles.form} onSubmit={submit}>

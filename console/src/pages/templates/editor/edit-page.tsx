@@ -1,11 +1,14 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
 import { api } from '../../../data/api.js';
+import { changedFields } from '../../../data/changed-fields.js';
 import type { Template } from '../../../data/models.js';
 import { OnlyFor } from '../../../parts/only-for.js';
 import { Page } from '../../../parts/page.js';
 import { Loaded } from '../../../parts/states.js';
 import { template as templateQuery } from '../queries.js';
+import { contentOf, draftOf } from '../../../parts/template-editor/draft.js';
 import { TemplateForm } from '../../../parts/template-editor/template-form.js';
 
 const route = getRouteApi('/templates/$id/edit');
@@ -13,7 +16,7 @@ const route = getRouteApi('/templates/$id/edit');
 export default function EditTemplatePage() {
   const { id } = route.useParams();
   const query = useQuery(templateQuery(id));
-  if (query.data) return <Editor template={query.data} />;
+  if (query.data) return <Editor key={id} template={query.data} />;
   return (
     <Page title="Edit a template">
       <Loaded query={query} rows={8}>
@@ -24,19 +27,23 @@ export default function EditTemplatePage() {
 }
 
 function Editor({ template }: { template: Template }) {
-  const { id, name } = template;
+  // Others can change it while the form is open: what is changed here is told from how it was.
+  const [before] = useState(template);
+  const { id, name } = before;
   const navigate = useNavigate();
   return (
     <Page title={`Edit ${name}`} lead="Instances keep the template as it was when they were deployed.">
       <OnlyFor right="change">
         <TemplateForm
-          key={id}
-          template={template}
+          template={before}
           owner="organization"
           verb="Save the template"
-          save={(content, { visibility }) =>
-            api.patch('/v1/templates/{id}', { params: { path: { id } }, body: { ...content, visibility } })
-          }
+          save={(content, { visibility }) => {
+            const first = draftOf(before);
+            const was = { ...contentOf(first, before), visibility: first.visibility };
+            const body = changedFields(was, { ...content, visibility });
+            return api.patch('/v1/templates/{id}', { params: { path: { id } }, body });
+          }}
           onSaved={() => void navigate({ to: '/templates/$id', params: { id } })}
           back={{ to: '/templates/$id', params: { id } }}
         />

@@ -2,6 +2,7 @@ import { getRouteApi } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useAct } from '../../../data/act.js';
 import { api } from '../../../data/api.js';
+import { changedFields } from '../../../data/changed-fields.js';
 import type { WebhookEndpoint } from '../../../data/models.js';
 import { Button, LinkButton } from '../../../parts/button.js';
 import { ConfirmButton } from '../../../parts/confirm-button.js';
@@ -35,41 +36,38 @@ export function SendTest({ endpoint: { id, enabled } }: { endpoint: WebhookEndpo
 
 /** Changes where an endpoint is and which events it gets. */
 export function Change({ endpoint }: { endpoint: WebhookEndpoint }) {
-  const { id, url, description, types, instance_id } = endpoint;
   const { change: isOpen = false, ...search } = route.useSearch();
   const navigate = route.useNavigate();
-  const leave = () => void navigate({ search, replace: true });
-  const change = useAct(
-    // Setting the address needs a proof of who it is, the rest does not.
-    ({ url: typed, ...rest }: Given) =>
-      api.patch('/v1/webhook-endpoints/{id}', {
-        params: { path: { id } },
-        body: typed === url ? rest : { ...rest, url: typed },
-      }),
-    OLD,
-    leave,
-  );
-  const close = () => {
-    change.reset();
-    leave();
-  };
-  // A filter has only types that this release knows.
-  const before: Given = { url, description, types: types as EventType[] | null, instance_id };
+  const close = () => void navigate({ search, replace: true });
   return (
     <>
-      <LinkButton to="/webhooks/$id" params={{ id }} search={{ ...search, change: true }}>
+      <LinkButton to="/webhooks/$id" params={{ id: endpoint.id }} search={{ ...search, change: true }}>
         Change
       </LinkButton>
       {isOpen && (
         <Dialog title="Change the endpoint" isOpen onClose={close}>
-          <EndpointForm
-            {...{ draft: `webhook.${id}`, before, verb: 'Change', isBusy: change.isPending }}
-            {...{ error: change.error, onClose: close }}
-            onSubmit={change.mutate}
-          />
+          <ChangeForm endpoint={endpoint} onClose={close} />
         </Dialog>
       )}
     </>
+  );
+}
+
+/** Sends what was changed only: another address needs a proof of who it is, the rest does not. */
+function ChangeForm({ endpoint: { id, ...shown }, onClose }: { endpoint: WebhookEndpoint; onClose: () => void }) {
+  const { url, description, instance_id } = shown;
+  // A filter has only types that this release knows.
+  const [before] = useState<Given>({ url, description, types: shown.types as EventType[] | null, instance_id });
+  const change = useAct(
+    (body: Partial<Given>) => api.patch('/v1/webhook-endpoints/{id}', { params: { path: { id } }, body }),
+    OLD,
+    onClose,
+  );
+  return (
+    <EndpointForm
+      {...{ draft: `webhook.${id}`, before, verb: 'Change', isBusy: change.isPending, error: change.error, onClose }}
+      onSubmit={(given) => change.mutate(changedFields(before, given))}
+    />
   );
 }
 

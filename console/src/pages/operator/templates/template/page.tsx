@@ -1,9 +1,12 @@
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
 import { api } from '../../../../data/api.js';
+import { changedFields } from '../../../../data/changed-fields.js';
 import type { Template } from '../../../../data/models.js';
 import { Page } from '../../../../parts/page.js';
 import { Loaded } from '../../../../parts/states.js';
+import { contentOf, draftOf } from '../../../../parts/template-editor/draft.js';
 import { TemplateForm } from '../../../../parts/template-editor/template-form.js';
 import { Withdraw } from '../withdraw.js';
 
@@ -19,7 +22,7 @@ const systemTemplate = (id: string) =>
 export default function SystemTemplatePage() {
   const { id } = route.useParams();
   const query = useQuery(systemTemplate(id));
-  if (query.data) return <Editor template={query.data} />;
+  if (query.data) return <Editor key={id} template={query.data} />;
   return (
     <Page title="System template">
       <Loaded query={query} rows={8}>
@@ -30,7 +33,9 @@ export default function SystemTemplatePage() {
 }
 
 function Editor({ template }: { template: Template }) {
-  const { id, name } = template;
+  // Others can change it while the form is open: what is changed here is told from how it was.
+  const [before] = useState(template);
+  const { id, name } = before;
   const navigate = useNavigate();
   const goBack = () => void navigate({ to: LIST, replace: true });
   return (
@@ -40,18 +45,21 @@ function Editor({ template }: { template: Template }) {
       actions={<Withdraw template={template} onDone={goBack} />}
     >
       <TemplateForm
-        key={id}
-        template={template}
+        template={before}
         owner="operator"
         verb="Save the template"
-        save={(content, { recommended, coming_soon }) =>
-          api.patch('/v1/operator/templates/{id}', {
-            ...{ params: { path: { id } }, body: { ...content, recommended, coming_soon } },
-          })
-        }
+        save={(content, { recommended, coming_soon }) => {
+          const was = { ...contentOf(draftOf(before), before), ...marksOf(before) };
+          const body = changedFields(was, { ...content, recommended, coming_soon });
+          return api.patch('/v1/operator/templates/{id}', { params: { path: { id } }, body });
+        }}
         onSaved={goBack}
         back={{ to: LIST }}
       />
     </Page>
   );
+}
+
+function marksOf({ recommended, coming_soon }: Template) {
+  return { recommended, coming_soon };
 }

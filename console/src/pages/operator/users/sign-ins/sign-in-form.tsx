@@ -19,17 +19,18 @@ interface Props {
   /** The sign-in that is changed; without it, a new one. */
   issuer?: Issuer;
   verb: string;
-  /** `secret` is empty where none was typed. */
-  save: (draft: SignInDraft, secret: string) => Promise<unknown>;
+  /** `secret` is empty where none was typed; `before` is the form as it was. */
+  save: (draft: SignInDraft, secret: string, before: SignInDraft) => Promise<unknown>;
 }
 
 /** The form of a company's sign-in. All but its secret is kept over the proof that the control plane asks for. */
 export function SignInForm({ issuer, verb, save }: Props) {
-  const [draft, setDraft] = useDraft(`issuer.${issuer?.id ?? ''}`, draftOf(issuer));
+  const [before] = useState(() => draftOf(issuer));
+  const [draft, setDraft] = useDraft(`issuer.${issuer?.id ?? ''}`, before);
   const [secret, setSecret] = useState('');
   const navigate = useNavigate();
   const saving = useAct(
-    () => save(draft, secret),
+    () => save(draft, secret, before),
     OPERATED,
     () => void navigate({ to: LIST }),
   );

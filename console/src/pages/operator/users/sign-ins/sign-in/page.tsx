@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { api } from '../../../../../data/api.js';
+import { changedFields } from '../../../../../data/changed-fields.js';
 import { ConfirmButton } from '../../../../../parts/confirm-button.js';
 import { Page } from '../../../../../parts/page.js';
 import { Empty, Loaded } from '../../../../../parts/states.js';
@@ -32,8 +33,9 @@ export default function SignInPage() {
               key={id}
               issuer={issuer}
               verb="Save"
-              save={(draft, client_secret) => {
-                const body = { ...bodyOf(draft), ...(client_secret === '' ? {} : { client_secret }) };
+              save={(draft, client_secret, before) => {
+                const changed = changedFields(bodyOf(before), bodyOf(draft));
+                const body = { ...changed, ...(client_secret === '' ? {} : { client_secret }) };
                 return api.patch('/v1/operator/issuers/{id}', { params: { path: { id } }, body });
               }}
             />
