@@ -23,10 +23,12 @@ interface Props {
   offer: Offer | undefined;
   /** Why the chosen offer cannot be read. */
   error: Error | null;
+  /** Reads the chosen offer again. */
+  readAgain: () => void;
 }
 
 /** On which machine: the one that is chosen, or those that are free, what fits the template first. */
-export function MachineSection({ template, offer, error }: Props) {
+export function MachineSection({ template, offer, error, readAgain }: Props) {
   const { offer: chosen } = route.useSearch();
   const section = useFocusWhenChanged(chosen);
   return (
@@ -35,7 +37,7 @@ export function MachineSection({ template, offer, error }: Props) {
         {chosen === undefined && <FreeOffers template={template} />}
         {chosen !== undefined && (
           <>
-            {error && <ErrorBox error={error} />}
+            {error && <ErrorBox error={error} retry={readAgain} />}
             {!offer && !error && <Skeleton rows={2} />}
             {(offer ?? error) && <Chosen offer={offer} template={template} />}
           </>

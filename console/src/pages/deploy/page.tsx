@@ -31,7 +31,7 @@ function Form() {
   const search = route.useSearch();
   const known = useQuery(templates);
   const { data: keys = [] } = useQuery(sshKeys);
-  const { data: offer, error } = useQuery(offerOf(search.offer));
+  const { data: offer, error, refetch } = useQuery(offerOf(search.offer));
   const template = known.data?.find(({ id }) => id === search.template);
   const [form, setForm] = useDraft('deploy', EMPTY_FORM, (draft) => withoutSecrets(draft, template));
   const change = (changed: Partial<DeployForm>) => setForm((before) => ({ ...before, ...changed }));
@@ -49,7 +49,7 @@ function Form() {
       <div>
         {known.error && <ErrorBox error={known.error} retry={() => void known.refetch()} />}
         <TemplateSection template={template} templates={known.data ?? []} machine={offer?.machine} />
-        <MachineSection template={template} offer={offer} error={error} />
+        <MachineSection {...{ template, offer, error }} readAgain={() => void refetch()} />
         <Fields {...{ offer, template, keys }} form={chosen} faults={faults} onChange={change} />
       </div>
       <Summary

@@ -58,7 +58,7 @@ export function Summary({ request, lacks, isWrong }: Props) {
           kind="main"
           disabled={!canDeploy}
           isBusy={deploy.isPending}
-          onClick={() => request && estimate && deploy.mutate({ request, price: estimate }, { onError: askAgain })}
+          onClick={() => request && deploy.mutate({ request, price: estimate }, { onError: askAgain })}
         >
           Deploy
         </Button>
@@ -176,11 +176,11 @@ function useDeploy() {
   const navigate = useNavigate();
   const { send, isUnanswered } = useOneRequest<DeployRequest>('deploy');
   const deploy = useMutation({
-    mutationFn: ({ request, price }: { request: DeployRequest; price: Price }) =>
+    mutationFn: ({ request, price }: { request: DeployRequest; price: Price | undefined }) =>
       send(
         request,
         (headers, atMost) => api.post('/v1/instances', { body: { ...request, ...atMost }, headers }),
-        atMostFor(price),
+        price && atMostFor(price),
       ),
     onSuccess: async (instance, { request: { ssh_key_id } }) => {
       keepKey(ssh_key_id);
