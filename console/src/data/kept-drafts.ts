@@ -33,6 +33,11 @@ export function keptDraft(key: string): unknown {
   }
 }
 
+/** Tells whether this tab keeps what somebody has typed into a form. */
+export function isDraftKept(form: string): boolean {
+  return Object.keys(sessionStorage).some((key) => key.startsWith(PREFIX) && key.endsWith(`.${form}`));
+}
+
 /** Forgets the drafts of everybody but a user. */
 export function forgetDraftsOfOthers(userId: string): void {
   forget((key) => !key.startsWith(`${PREFIX}${userId}.`));

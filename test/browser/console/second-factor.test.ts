@@ -153,3 +153,29 @@ it('keeps a new webhook endpoint, and a changed address, over the proof', async 
   await page.getByText('https://hooks.example/other', { exact: true }).waitFor();
   await window.close();
 });
+
+it('has the dialog of an operator’s act open again, with what was typed, after the proof', async () => {
+  const { renter: operator, app, window } = await openWithApp();
+  test.control.makeOperator(operator.userId);
+  const renter = await test.control.renter(0);
+  const { page } = window;
+  window.expectComplaints(/403|ERR_/);
+  test.control.advance(STALE_MS);
+  await window.goTo(`/operator/organizations/${renter.organizationId}`);
+  await page.getByRole('button', { name: 'Credit', exact: true }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Amount in dollars').fill('3.5');
+  await dialog.getByLabel('Reason').fill('an outage');
+  await dialog.getByRole('button', { name: 'Credit', exact: true }).click();
+  await prove(window, app);
+  await page.waitForURL('**/operator/organizations/**');
+  await dialog.getByRole('heading', { name: /^Credit .* with \$3\.50/ }).waitFor();
+  expect(await dialog.getByLabel('Reason').inputValue()).toBe('an outage');
+  await dialog.getByRole('button', { name: 'Credit', exact: true }).click();
+  await dialog.waitFor({ state: 'detached' });
+  expect(await renter.api.get('/v1/orgs/current')).toMatchObject({ balance_micro: 3_500_000 });
+  await page.reload();
+  await page.getByRole('button', { name: 'Credit', exact: true }).waitFor();
+  expect(await dialog.count()).toBe(0);
+  await window.close();
+});

@@ -1,5 +1,7 @@
 import { useState, type ReactNode, type SyntheticEvent } from 'react';
 import { useAct } from '../../data/act.js';
+import { useDraft } from '../../data/draft.js';
+import { isDraftKept } from '../../data/kept-drafts.js';
 import { Button } from '../../parts/button.js';
 import { Dialog, DialogActions } from '../../parts/dialog.js';
 import { Field, Input } from '../../parts/field.js';
@@ -26,54 +28,59 @@ interface Props {
   children: ReactNode;
 }
 
-/** A button for an act that has a reason: it asks for the reason, and says what follows. */
+/**
+ * A button for an act that has a reason: it asks for the reason, and says what follows. The dialog is open again, with what was typed,
+ * when an operator comes back from showing who they are. What else is filled in is a draft, too: see `useDraft`.
+ */
 export function ReasonButton(props: Props) {
-  const { label, about, title, kind = 'main', hint, act, isComplete = true, isUnanswered, children } = props;
-  const [reason, setReason] = useState<string>();
+  const { label, about, title } = props;
+  const draft = `reason.${location.pathname}.${label}.${about ?? ''}`;
+  const [isOpen, setOpen] = useState(() => isDraftKept(draft));
   // Each row of a list has one, and few are ever opened: until then there is no dialog.
-  const [wasOpen, setWasOpen] = useState(false);
-  const close = () => setReason(undefined);
-  const acting = useAct(() => act((reason ?? '').trim()), OPERATED, close);
+  const [wasOpen, setWasOpen] = useState(isOpen);
   const open = () => {
-    acting.reset();
-    setReason('');
+    setOpen(true);
     setWasOpen(true);
   };
+  const close = () => setOpen(false);
+  return (
+    <>
+      <Button onClick={open} aria-haspopup="dialog" aria-label={about === undefined ? undefined : `${label}: ${about}`}>
+        {label}
+      </Button>
+      {wasOpen && (
+        <Dialog title={title} isOpen={isOpen} onClose={close}>
+          <ReasonForm {...props} draft={draft} onClose={close} />
+        </Dialog>
+      )}
+    </>
+  );
+}
+
+function ReasonForm({ draft, onClose, ...props }: Props & { draft: string; onClose: () => void }) {
+  const { label, kind = 'main', hint, act, isComplete = true, isUnanswered, children } = props;
+  const [reason, setReason] = useDraft<string>(draft, '');
+  const acting = useAct(() => act(reason.trim()), OPERATED, onClose);
   const submit = (event: SyntheticEvent) => {
     event.preventDefault();
     if (isComplete) acting.mutate();
   };
   return (
-    <>
-      <Button onClick={open} aria-label={about === undefined ? undefined : `${label}: ${about}`}>
-        {label}
-      </Button>
-      {wasOpen && (
-        <Dialog title={title} isOpen={reason !== undefined} onClose={close}>
-          <form className={styles.form} onSubmit={submit}>
-            {children}
-            <Field label="Reason" hint={hint}>
-              {(tied) => (
-                <Input
-                  {...tied}
-                  required
-                  maxLength={256}
-                  value={reason ?? ''}
-                  onChange={({ target }) => setReason(target.value)}
-                />
-              )}
-            </Field>
-            {acting.error && <ErrorBox error={acting.error} />}
-            {!acting.isPending && isUnanswered?.((reason ?? '').trim()) && <Unanswered />}
-            <DialogActions>
-              <Button onClick={close}>Keep it as it is</Button>
-              <Button kind={kind} type="submit" isBusy={acting.isPending}>
-                {label}
-              </Button>
-            </DialogActions>
-          </form>
-        </Dialog>
-      )}
-    </>
+    <form className={styles.form} onSubmit={submit}>
+      {children}
+      <Field label="Reason" hint={hint}>
+        {(tied) => (
+          <Input {...tied} required maxLength={256} value={reason} onChange={({ target }) => setReason(target.value)} />
+        )}
+      </Field>
+      {acting.error && <ErrorBox error={acting.error} />}
+      {!acting.isPending && isUnanswered?.(reason.trim()) && <Unanswered />}
+      <DialogActions>
+        <Button onClick={onClose}>Keep it as it is</Button>
+        <Button kind={kind} type="submit" isBusy={acting.isPending}>
+          {label}
+        </Button>
+      </DialogActions>
+    </form>
   );
 }

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { useState } from 'react';
 import { api } from '../../../data/api.js';
+import { useDraft } from '../../../data/draft.js';
 import { me } from '../../../data/queries.js';
 import { ConfirmButton } from '../../../parts/confirm-button.js';
 import { CheckBox } from '../../../parts/field.js';
@@ -35,7 +35,7 @@ export function UserActs({ user }: Props) {
 }
 
 function EndSessions({ user: { id, email } }: Props) {
-  const [revoke_api_keys, setRevoke] = useState(false);
+  const [{ revoke_api_keys }, setDraft] = useDraft(`end-sessions.${id}`, { revoke_api_keys: false });
   return (
     <ReasonButton
       label="End sessions"
@@ -52,7 +52,7 @@ function EndSessions({ user: { id, email } }: Props) {
       <CheckBox
         label="Also revoke the API keys that the user has created, those of the team, too"
         checked={revoke_api_keys}
-        onChange={({ target }) => setRevoke(target.checked)}
+        onChange={({ target }) => setDraft({ revoke_api_keys: target.checked })}
       />
     </ReasonButton>
   );

@@ -1,5 +1,5 @@
-import { useState } from 'react';
 import { api } from '../../../../data/api.js';
+import { useDraft } from '../../../../data/draft.js';
 import { exactMoney, parseMoney } from '../../../../data/money.js';
 import { useOneRequest } from '../../../../data/one-request.js';
 import { Field, Input, Select } from '../../../../parts/field.js';
@@ -33,9 +33,10 @@ export function OrganizationActs({ organization }: { organization: Shown }) {
 const at = (id: string) => ({ params: { path: { id } } });
 const MEMBERS_READ = 'Its members read it in their events and the audit log.';
 
+const NO_CREDIT: { text: string; way: 'grant' | 'take back' } = { text: '', way: 'grant' };
+
 function Credit({ organization: { id, name } }: { organization: Shown }) {
-  const [text, setText] = useState('');
-  const [way, setWay] = useState<'grant' | 'take back'>('grant');
+  const [{ text, way }, setDraft] = useDraft(`credit.${id}`, NO_CREDIT);
   const typed = parseMoney(text);
   const micro = typed === undefined || typed === 0 ? undefined : way === 'grant' ? typed : -typed;
   const bodyOf = (reason: string) => ({ amount_micro: micro ?? 0, reason });
@@ -51,7 +52,7 @@ function Credit({ organization: { id, name } }: { organization: Shown }) {
         const body = bodyOf(reason);
         return send(body, (headers) =>
           api.post('/v1/operator/organizations/{id}/credits', { ...at(id), body, headers }),
-        ).then(() => setText(''));
+        ).then(() => setDraft(NO_CREDIT));
       }}
     >
       {way === 'take back' && <p>If its balance is then zero or below, its running instances are stopped.</p>}
@@ -64,7 +65,7 @@ function Credit({ organization: { id, name } }: { organization: Shown }) {
               { value: 'take back', label: 'Take credit back' },
             ]}
             value={way}
-            onChoose={setWay}
+            onChoose={(chosen) => setDraft({ text, way: chosen })}
           />
         )}
       </Field>
@@ -75,7 +76,13 @@ function Credit({ organization: { id, name } }: { organization: Shown }) {
         }
       >
         {(tied) => (
-          <Input {...tied} required inputMode="decimal" value={text} onChange={(e) => setText(e.target.value)} />
+          <Input
+            {...tied}
+            required
+            inputMode="decimal"
+            value={text}
+            onChange={({ target }) => setDraft({ text: target.value, way })}
+          />
         )}
       </Field>
     </ReasonButton>
@@ -90,7 +97,7 @@ function titleOf(name: string, way: 'grant' | 'take back', micro = 0): string {
 }
 
 function Suspend({ organization: { id, name } }: { organization: Shown }) {
-  const [days, setDays] = useState('30');
+  const [days, setDays] = useDraft<string>(`suspend.${id}`, '30');
   return (
     <ReasonButton
       label="Suspend"
