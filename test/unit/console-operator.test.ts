@@ -23,13 +23,15 @@ it('says what a GPU is by the first that holds, and how its machine is', () => {
   const sold = gpu({ instance_id: 'i' });
   const machines = [
     machine({ connected: false, gpus: [sold, gpu({ healthy: false })] }),
+    machine({ connected: false, lost: true, gpus: [sold] }),
     machine({ gpus: [sold, gpu(), gpu({ healthy: false, instance_id: 'i' }), gpu({ quarantine_id: 'q' })] }),
     machine({ cordoned: true, gpus: [sold, gpu()] }),
     machine({ maintenance: { starts_at: '2026-01-01T00:00:00.000Z', ends_at: '2026-01-03T00:00:00.000Z' } }),
     machine({ gpus: [gpu({ model: 'A10' })] }),
   ];
   expect(machines.map((each) => each.gpus.map((one) => gpuState(each, one, NOW)))).toEqual([
-    ['away', 'away'],
+    ['sold', 'away'],
+    ['away'],
     ['sold', 'free', 'unhealthy', 'quarantine'],
     ['sold', 'held back'],
     ['held back'],
@@ -37,6 +39,7 @@ it('says what a GPU is by the first that holds, and how its machine is', () => {
   ]);
   expect(machines.map((each) => machineState(each, NOW).words)).toEqual([
     'away',
+    'lost',
     'connected, 1 GPU unhealthy',
     'connected, cordoned',
     'connected, in maintenance',
