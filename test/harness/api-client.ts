@@ -46,6 +46,10 @@ export class ApiClient {
     return this.succeed<T>('POST', path, body);
   }
 
+  put<T>(path: string, body?: unknown): Promise<T> {
+    return this.succeed<T>('PUT', path, body);
+  }
+
   delete<T>(path: string): Promise<T> {
     return this.succeed<T>('DELETE', path);
   }

@@ -10,6 +10,9 @@ import { TestControlPlane, type Renter } from './control-plane.js';
 /** Where `npm run build` puts the console. */
 export const BUILT_CONSOLE = resolve('dist/console');
 
+/** The rules of axe whose findings depend on the theme. */
+const RULES_OF_COLOURS = ['color-contrast', 'link-in-text-block'];
+
 /** One control plane that serves the built console, and one browser, for the tests of a file. */
 export class TestConsole {
   private constructor(
@@ -141,10 +144,11 @@ export class ConsoleWindow {
     await this.page.waitForSelector('[data-connection=live]', { state: 'attached' });
   }
 
-  /** Tries what closes other dialogs on one that shows a secret once. Throws unless the secret is still there, and then gone by its button. */
+  /** Checks the access to a dialog that shows a secret once, and tries what closes other dialogs. Throws unless the secret is still there, and then gone by its button. */
   async keepSecret(label: string): Promise<string> {
     const shown = this.page.getByLabel(label, { exact: true });
     const secret = await shown.innerText();
+    await this.checkAccess('[role=dialog]');
     await this.page.keyboard.press('Escape');
     await this.page.mouse.click(3, 3);
     // Where the console is left, the browser asks.
@@ -192,11 +196,14 @@ export class ConsoleWindow {
     if (before) await this.page.setViewportSize(before);
   }
 
-  /** Throws if axe finds something that keeps people out, in either theme. */
-  async checkAccess(): Promise<void> {
+  /** Throws if axe finds something that keeps people out, in either theme; with a selector, only in what that selects. */
+  async checkAccess(part?: string): Promise<void> {
     for (const colorScheme of ['light', 'dark'] as const) {
       await this.page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
-      const { violations } = await new AxeBuilder({ page: this.page }).setLegacyMode().analyze();
+      const axe = new AxeBuilder({ page: this.page }).setLegacyMode();
+      if (part !== undefined) axe.include(part);
+      if (colorScheme === 'dark') axe.withRules(RULES_OF_COLOURS);
+      const { violations } = await axe.analyze();
       const found = violations.map(({ id, nodes }) => ({
         theme: colorScheme,
         id,

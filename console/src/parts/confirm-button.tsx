@@ -33,7 +33,7 @@ export function ConfirmButton({ label, about, title, kind = 'danger', act, old, 
   };
   return (
     <>
-      <Button onClick={open} aria-label={about === undefined ? undefined : `${label}: ${about}`}>
+      <Button onClick={open} aria-haspopup="dialog" aria-label={about === undefined ? undefined : `${label}: ${about}`}>
         {label}
       </Button>
       <Confirm

@@ -13,9 +13,10 @@ export function InstanceActions({ instance }: { instance: Instance }) {
   const { id, allowed_actions, stop_releases_gpus } = instance;
   const act = useInstanceAct(id);
   const [asked, setAsked] = useState<InstanceAct>();
+  const asks = (what: InstanceAct) => what === 'destroy' || (what === 'stop' && stop_releases_gpus);
   const begin = (what: InstanceAct) => {
     act.reset();
-    if (what === 'destroy' || (what === 'stop' && stop_releases_gpus)) setAsked(what);
+    if (asks(what)) setAsked(what);
     else act.mutate(what);
   };
   const close = () => setAsked(undefined);
@@ -24,7 +25,12 @@ export function InstanceActions({ instance }: { instance: Instance }) {
     <div className={styles.acts}>
       <div className={styles.buttons}>
         {allowed_actions.map((what) => (
-          <Button key={what} isBusy={act.isPending && act.variables === what} onClick={() => begin(what)}>
+          <Button
+            key={what}
+            isBusy={act.isPending && act.variables === what}
+            onClick={() => begin(what)}
+            aria-haspopup={asks(what) ? 'dialog' : undefined}
+          >
             {VERBS[what]}
             <span className={styles.hidden}> {nameOf(instance)}</span>
           </Button>

@@ -59,6 +59,7 @@ it('shows backups, workers and settings as they stand, without secrets, and lets
   await window.checkAccess();
   await window.shoot('operator-control-plane');
   await page.getByRole('button', { name: 'Confirm' }).click();
+  await window.checkAccess('[role=alertdialog]');
   await page.getByRole('alertdialog').getByRole('button', { name: 'Confirm' }).click();
   await page.getByText('The clock is trusted.').waitFor();
   rmSync(join(folder, 'copies'), { recursive: true });

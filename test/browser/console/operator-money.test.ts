@@ -122,7 +122,10 @@ it('shows what each machine has earned on each day, of all machines or one', asy
     await renter.api.post(`/v1/instances/${id}/stop`);
   }
   const charged = async () => {
-    interface Earned { machine_id: string; gpu_micro: number }
+    interface Earned {
+      machine_id: string;
+      gpu_micro: number;
+    }
     const { items } = await test.control.operator.get<{ items: Earned[] }>('/v1/operator/revenue');
     // An hour before midnight is of two days.
     const earned = (hostId: string) =>

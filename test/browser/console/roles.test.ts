@@ -41,7 +41,7 @@ async function openAs(role: 'viewer' | 'billing'): Promise<{ window: ConsoleWind
 async function buttonsOf({ page }: ConsoleWindow, path: string): Promise<string[]> {
   await page.goto(path);
   await page.locator('main h1').waitFor();
-  await page.locator('header button[aria-haspopup]').waitFor();
+  await page.locator('header button[aria-haspopup=menu]').waitFor();
   await eventually(`${path} to be read`, async () => (await page.locator('main [aria-label^=Loading]').count()) === 0);
   const shown = page.locator('main :is(button, a[class*=button]):not([aria-label=Connection] *):visible');
   return shown.allTextContents();

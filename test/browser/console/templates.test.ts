@@ -78,6 +78,8 @@ it('changes only what was changed, keeps what nobody can read, and asks before a
   await window.goTo(`/templates/${id}/edit`);
   await page.getByLabel('Purpose').fill('For nobody else');
   await page.getByRole('link', { name: 'Cancel' }).press('Enter');
+  await page.getByRole('alertdialog', { name: 'Leave without saving the template' }).waitFor();
+  await window.checkAccess('[role=alertdialog]');
   await page.getByRole('alertdialog').getByRole('button', { name: 'Keep it as it is' }).press('Enter');
   await page.getByRole('button', { name: 'Save the template' }).press('Enter');
   await page.waitForSelector('h1:text-is("Mine")');

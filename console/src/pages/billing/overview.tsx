@@ -113,7 +113,14 @@ function CapsSection() {
   return (
     <Section
       title="Caps of the organization"
-      actions={mayPay && query.data && <Button onClick={() => setOpen(true)}>Change the caps</Button>}
+      actions={
+        mayPay &&
+        query.data && (
+          <Button onClick={() => setOpen(true)} aria-haspopup="dialog">
+            Change the caps
+          </Button>
+        )
+      }
     >
       <Loaded query={query} rows={2}>
         {(caps) => (

@@ -34,7 +34,7 @@ export default function BillingPage() {
       lead="Where did the money go, and when does it end?"
       actions={
         mayPay && (
-          <LinkButton kind="main" to="/billing" search={(before) => ({ ...before, pay: true })}>
+          <LinkButton kind="main" to="/billing" search={(before) => ({ ...before, pay: true })} aria-haspopup="dialog">
             Add money
           </LinkButton>
         )

@@ -34,7 +34,7 @@ export function Several({ selected, onSelectNone }: SeveralProps) {
         <div className={styles.several} role="group" aria-label="Selected instances">
           <span role="status">{selected.length} selected</span>
           {ACTS.filter((act) => targets(act).length > 0).map((act) => (
-            <Button key={act} onClick={() => setAsked(act)}>
+            <Button key={act} onClick={() => setAsked(act)} aria-haspopup="dialog">
               {VERBS[act]} {targets(act).length}
             </Button>
           ))}
@@ -63,8 +63,9 @@ export function Several({ selected, onSelectNone }: SeveralProps) {
 function titleOf(act: InstanceAct, targets: readonly Instance[]): string {
   const count = targets.length === 1 ? '1 instance' : `${targets.length} instances`;
   if (act === 'destroy') return `Destroy ${count} and ${sum(targets, ({ disk_gb }) => disk_gb)} GB of disk`;
-  const gives = act === 'stop' && targets.some(({ stop_releases_gpus }) => stop_releases_gpus);
-  return `${VERBS[act]} ${count}${gives ? ' and give their GPUs away' : ''}`;
+  if (act === 'start') return `Start ${count}`;
+  const gives = targets.some(({ stop_releases_gpus }) => stop_releases_gpus);
+  return gives ? `Stop ${count} and give their GPUs away` : `Stop ${count}`;
 }
 
 function Consequence({ act, targets }: { act: InstanceAct; targets: readonly Instance[] }) {

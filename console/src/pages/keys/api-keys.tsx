@@ -36,7 +36,7 @@ function KeysOfOrganization() {
     close();
   };
   const createButton = may(user, 'change') ? (
-    <LinkButton kind="main" to="/keys" search={{ add: 'api' }}>
+    <LinkButton kind="main" to="/keys" search={{ add: 'api' }} aria-haspopup="dialog">
       Create an API key
     </LinkButton>
   ) : undefined;
@@ -119,7 +119,7 @@ function Acts({ apiKey: { id, name, creator_id }, user }: { apiKey: ApiKey; user
   const mayRevoke = may(user, 'administer') || (may(user, 'change') && creator_id === user?.user.id);
   return (
     <span className={styles.acts}>
-      <LinkButton to="/keys" search={{ caps: id }} aria-label={`Caps: ${name}`}>
+      <LinkButton to="/keys" search={{ caps: id }} aria-haspopup="dialog" aria-label={`Caps: ${name}`}>
         Caps
       </LinkButton>
       {mayRevoke && (

@@ -25,7 +25,7 @@ export function SshKeys() {
   const navigate = route.useNavigate();
   const close = () => void navigate({ search: {}, replace: true });
   const addButton = (
-    <LinkButton kind="main" to="/keys" search={{ add: 'ssh' }}>
+    <LinkButton kind="main" to="/keys" search={{ add: 'ssh' }} aria-haspopup="dialog">
       Add an SSH key
     </LinkButton>
   );

@@ -24,7 +24,7 @@ export function ChangeRole({ member, isMe }: ChangeProps) {
   const close = () => void navigate({ search: {}, replace: true });
   return (
     <>
-      <LinkButton to="/team" search={{ role: id }} aria-label={`Change role: ${email}`}>
+      <LinkButton to="/team" search={{ role: id }} aria-haspopup="dialog" aria-label={`Change role: ${email}`}>
         Change role
       </LinkButton>
       <Dialog title={`Change the role of ${email}`} isOpen={changed === id} onClose={close}>

@@ -22,7 +22,7 @@ export function Invites() {
     <Section
       title="Invitations"
       actions={
-        <LinkButton to="/team" search={{ invite: true }}>
+        <LinkButton to="/team" search={{ invite: true }} aria-haspopup="dialog">
           Invite somebody
         </LinkButton>
       }

@@ -23,7 +23,14 @@ export function OrganizationName({ name }: { name: string }) {
     () => setOpen(false),
   );
   return (
-    <Section title="Name" actions={<Button onClick={() => setOpen(true)}>Rename</Button>}>
+    <Section
+      title="Name"
+      actions={
+        <Button onClick={() => setOpen(true)} aria-haspopup="dialog">
+          Rename
+        </Button>
+      }
+    >
       <p>{name}</p>
       {isOpen && (
         <NameDialog
@@ -45,7 +52,9 @@ export function NewOrganization() {
   );
   return (
     <>
-      <Button onClick={() => setOpen(true)}>New organization</Button>
+      <Button onClick={() => setOpen(true)} aria-haspopup="dialog">
+        New organization
+      </Button>
       {isOpen && (
         <NameDialog
           {...{ title: 'New organization', verb: 'Create', name: '', act: create }}

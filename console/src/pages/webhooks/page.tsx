@@ -26,7 +26,7 @@ export default function WebhooksPage() {
       lead="Which of my programs are told what happens, and have they heard it?"
       actions={
         isAdmin && (
-          <LinkButton kind="main" to="/webhooks" search={{ add: true }}>
+          <LinkButton aria-haspopup="dialog" kind="main" to="/webhooks" search={{ add: true }}>
             New endpoint
           </LinkButton>
         )
@@ -57,7 +57,7 @@ function Endpoints() {
           <Empty
             title="No program is told"
             action={
-              <LinkButton to="/webhooks" search={{ add: true }}>
+              <LinkButton aria-haspopup="dialog" to="/webhooks" search={{ add: true }}>
                 Add an endpoint
               </LinkButton>
             }

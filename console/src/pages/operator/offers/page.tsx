@@ -17,7 +17,7 @@ import { nameOf, Reprice } from './reprice.js';
 
 export default function OperatedOffersPage() {
   const create = (
-    <LinkButton kind="main" to="/operator/offers" search={{ machine: '' }}>
+    <LinkButton kind="main" to="/operator/offers" search={{ machine: '' }} aria-haspopup="dialog">
       Make an offer
     </LinkButton>
   );

@@ -18,7 +18,7 @@ export function Reprice({ offer }: { offer: OperatedOffer }) {
   const close = () => setOpen(false);
   return (
     <>
-      <Button onClick={() => setOpen(true)} aria-label={`Reprice: ${nameOf(offer)}`}>
+      <Button onClick={() => setOpen(true)} aria-haspopup="dialog" aria-label={`Reprice: ${nameOf(offer)}`}>
         Reprice
       </Button>
       <Dialog title={`Reprice ${nameOf(offer)}`} isOpen={isOpen} onClose={close}>

@@ -41,7 +41,7 @@ export function Adopt({ workload }: { workload: Workload }) {
   };
   return (
     <>
-      <Button onClick={open} aria-label={`Adopt: ${instance_id}`}>
+      <Button onClick={open} aria-haspopup="dialog" aria-label={`Adopt: ${instance_id}`}>
         Adopt
       </Button>
       <Dialog

@@ -41,7 +41,12 @@ export function Change({ endpoint }: { endpoint: WebhookEndpoint }) {
   const close = () => void navigate({ search, replace: true });
   return (
     <>
-      <LinkButton to="/webhooks/$id" params={{ id: endpoint.id }} search={{ ...search, change: true }}>
+      <LinkButton
+        aria-haspopup="dialog"
+        to="/webhooks/$id"
+        params={{ id: endpoint.id }}
+        search={{ ...search, change: true }}
+      >
         Change
       </LinkButton>
       {isOpen && (

@@ -23,7 +23,7 @@ export function ReplaySince({ endpoint: { id, enabled } }: { endpoint: WebhookEn
   );
   return (
     <>
-      <Button disabled={!enabled} onClick={() => setOpen(true)}>
+      <Button disabled={!enabled} onClick={() => setOpen(true)} aria-haspopup="dialog">
         Replay since…
       </Button>
       <Dialog title="Send again what has happened since" isOpen={isOpen} onClose={() => setOpen(false)}>

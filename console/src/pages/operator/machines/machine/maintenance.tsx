@@ -67,7 +67,9 @@ function Schedule({ id, name }: { id: string; name: string }) {
   };
   return (
     <>
-      <Button onClick={() => setOpen(true)}>Schedule</Button>
+      <Button onClick={() => setOpen(true)} aria-haspopup="dialog">
+        Schedule
+      </Button>
       <Dialog title={`Schedule maintenance of ${name}`} isOpen={isOpen} onClose={close}>
         <form className={styles.form} onSubmit={submit}>
           <p>

@@ -30,7 +30,9 @@ export function Notice({ machine: { id, name } }: { machine: Machine }) {
   };
   return (
     <>
-      <Button onClick={() => setOpen(true)}>Tell its renters</Button>
+      <Button onClick={() => setOpen(true)} aria-haspopup="dialog">
+        Tell its renters
+      </Button>
       <Dialog title={`Tell all renters of ${name} something`} isOpen={isOpen} onClose={close}>
         <form className={styles.form} onSubmit={submit}>
           <p>
