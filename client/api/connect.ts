@@ -3,6 +3,7 @@ import type { HttpMethod, PathsWithMethod, RequiredKeysOf } from 'openapi-typesc
 import { errorOf, UnreachableError } from './errors.js';
 import { followEvents, type FollowOptions, type GpurentEvent } from './events.js';
 import type { paths } from './gen/schema.js';
+import { newIdempotencyKey } from './idempotency-key.js';
 import { realWait, retrying, type Wait } from './retries.js';
 
 export interface ConnectOptions {
@@ -100,7 +101,7 @@ export function connect(options: ConnectOptions): Gpurent {
   api.use({
     onRequest: ({ request, schemaPath }) => {
       if (request.method !== 'POST' || !WITH_IDEMPOTENCY_KEY.includes(schemaPath)) return;
-      if (!request.headers.has('idempotency-key')) request.headers.set('idempotency-key', crypto.randomUUID());
+      if (!request.headers.has('idempotency-key')) request.headers.set('idempotency-key', newIdempotencyKey());
     },
     onResponse: async ({ response }) => {
       if (!response.ok) throw await errorOf(response);

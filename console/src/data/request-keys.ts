@@ -26,11 +26,6 @@ export function nameOf(request: readonly unknown[]): string {
   return PREFIX + bytesToHex(sha256(utf8ToBytes(JSON.stringify(sorted(request)))));
 }
 
-/** Returns a new key. `crypto.randomUUID` exists only where a page came over HTTPS or from the same computer. */
-export function newKey(): string {
-  return bytesToHex(crypto.getRandomValues(new Uint8Array(16)));
-}
-
 export function keptKey(name: string): RequestKey | undefined {
   const kept = read(name);
   return kept && !isOld(kept) ? kept : undefined;

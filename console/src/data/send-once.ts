@@ -1,5 +1,6 @@
 import { ApiError, UNEXPECTED_ANSWER } from '../../../client/api/errors.js';
-import { forgetKey, keepKey, keptKey, newKey } from './request-keys.js';
+import { newIdempotencyKey } from '../../../client/api/idempotency-key.js';
+import { forgetKey, keepKey, keptKey } from './request-keys.js';
 
 /** Answers that come before the control plane looks at the key: an earlier try of the same request can have made something. */
 const BEFORE_THE_KEY: readonly number[] = [401, 403, 408, 429];
@@ -14,7 +15,7 @@ export async function sendOnce<Answer, Terms = undefined>(
   terms?: Terms,
 ): Promise<Answer> {
   const known = keptKey(name);
-  const key = known?.key ?? newKey();
+  const key = known?.key ?? newIdempotencyKey();
   // Whoever leaves the page before the answer has lost it, too.
   const sent = (known?.isUnanswered ? known.terms : terms) as Terms;
   keepKey(name, { key, isUnanswered: true, terms: sent });
