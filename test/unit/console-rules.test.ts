@@ -44,6 +44,7 @@ it('shows output as plain text, without what moves a terminal or turns the text'
   const plainLine = (line: string) => new LogText().line(line);
   expect(plainLine('\u001b[1;31mred\u001b[0m \u001b]0;title\u0007<b>')).toBe('red <b>');
   expect(plainLine(' 10 %\r 50 %\r')).toBe(' 50 %');
+  expect(plainLine('one\ntwo')).toBe('one\\u{a}two');
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (line) => {
       // eslint-disable-next-line no-control-regex

@@ -5,9 +5,9 @@ import { visible } from '../../../client/text/visible.js';
 export class LogText {
   readonly #text = new TerminalText();
 
-  /** Returns what a terminal shows of the next line: only what is after its last carriage return. */
+  /** Returns what a terminal shows of the next line: only what is after its last carriage return. It is one line, whatever the host says. */
   line(line: string): string {
     const shown = this.#text.next(line).replace(/\r+$/, '').split('\r').at(-1) ?? '';
-    return visible(shown);
+    return visible(shown).replaceAll('\n', '\\u{a}');
   }
 }
