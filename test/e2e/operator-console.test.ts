@@ -60,8 +60,8 @@ class Person {
 
   /** Opens the overview anew: while it is open, it looks only every half minute. */
   async lookAgain(): Promise<void> {
-    await this.link('Machines');
-    await this.link('Overview');
+    const pages = this.page.getByRole('navigation', { name: 'Pages' });
+    for (const name of ['Machines', 'Overview']) await pages.getByRole('link', { name, exact: true }).click();
   }
 
   /** Does an act that asks first; fills in what it asks for. */
