@@ -66,9 +66,13 @@ it('deploys with what was typed', async () => {
   const { page } = window;
   await renter.api.post('/v1/ssh-keys', { name: 'laptop', public_key: makePublicKey('-t', 'ed25519') });
   await window.goTo('/market');
-  await page.locator('main li a').first().focus();
+  const deploy = page.locator('main li a').first();
+  await deploy.waitFor();
+  await deploy.focus();
   await page.keyboard.press('Enter');
   await page.waitForURL('**/deploy?**');
+  // The market has a choice of a template, too, and stays until this page is loaded.
+  await page.getByRole('heading', { name: 'Deploy', exact: true }).waitFor();
   const typeInto = async (label: string, text: string) => {
     await page.getByLabel(label, { exact: true }).focus();
     await page.keyboard.press('ControlOrMeta+a');

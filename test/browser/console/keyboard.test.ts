@@ -71,6 +71,7 @@ it('leads from the sign-in to a running instance by the keyboard alone', async (
   await page.getByText('2 offers, 2 for vLLM').waitFor();
   await enter(page.locator('main li').nth(0).getByRole('link', { name: 'Deploy' }));
   await page.waitForURL('**/deploy?**');
+  await page.getByRole('heading', { name: 'Deploy', exact: true }).waitFor();
 
   await choose(page, field('Template'), 'Desktop (does not fit)');
   await page.waitForSelector('aside >> text=virtual machines');
