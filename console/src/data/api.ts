@@ -25,8 +25,15 @@ export function isSignedOut(error: unknown): boolean {
   return error instanceof ApiError && error.is('TOKEN_INVALID');
 }
 
-/** Goes to the page to sign in, which leads back to where the reader is. */
+/** For so long a page that is left can still be told by other answers that nobody is signed in. */
+const LEAVING_MS = 5_000;
+let leftAt = -LEAVING_MS;
+
+/** Goes to the page to sign in, which leads back to where the reader is. Of several answers that lead there at once, the first counts. */
 export function goToSignIn(): void {
+  const now = performance.now();
+  if (now - leftAt < LEAVING_MS) return;
+  leftAt = now;
   const here = location.pathname + location.search;
   location.assign(`/sign-in?${new URLSearchParams({ return_to: here }).toString()}`);
 }
