@@ -17,12 +17,20 @@ export interface DialogTitle {
 }
 
 /** Returns the title of every dialog in the console's sources, once. A part that passes a title on has none of its own. */
-export function dialogTitles(): DialogTitle[] {
+function dialogTitles(): DialogTitle[] {
   const files = readdirSync(SOURCES, { recursive: true, encoding: 'utf8' }).filter(
     (file) => file.endsWith('.tsx') && !file.startsWith(PARTS_PAGE),
   );
   const found = new Map(files.flatMap((file) => titlesIn(join(SOURCES, file)).map((title) => [title, file] as const)));
   return [...found].map(([title, file]) => ({ title, file, pattern: patternOf(title) }));
+}
+
+/** Returns the titles in some of the sources that are none of those that were shown. */
+export function missedTitles(shown: ReadonlySet<string>, isMeant: (file: string) => boolean): string[] {
+  const missed = dialogTitles().filter(
+    ({ file, pattern }) => isMeant(file) && ![...shown].some((title) => pattern.test(title)),
+  );
+  return missed.map(({ title }) => title).sort();
 }
 
 function patternOf(title: string): RegExp {

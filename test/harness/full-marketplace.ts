@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { InstanceBody } from './api-client.js';
 import { linkedAccount, setCompany } from './companies.js';
-import type { TestConsole } from './console.js';
+import { TestConsole } from './console.js';
 import { operatorsPages, rentersPages } from './console-pages.js';
 import { statusIs, type Renter } from './control-plane.js';
 import type { FakeAgent } from './fake-agent.js';
 import { makePublicKey } from './keys.js';
 import { addApp } from './second-factors.js';
-import type { WebhookReceiver } from './webhook-receiver.js';
+import { WebhookReceiver } from './webhook-receiver.js';
 
 const MINUTE_MS = 60_000;
 
@@ -27,8 +27,18 @@ export interface FullMarketplace {
   machines: string[];
 }
 
-/** Fills the control plane of a console. */
-export async function fillMarketplace({ control }: TestConsole, receiver: WebhookReceiver): Promise<FullMarketplace> {
+/** Starts a console whose control plane is filled. */
+export async function startFullMarketplace() {
+  const receiver = await WebhookReceiver.start();
+  const test = await TestConsole.start({ webhooks: receiver.reachable });
+  const stop = async () => {
+    await test.stop();
+    await receiver.stop();
+  };
+  return { test, world: await fillMarketplace(test, receiver), stop };
+}
+
+async function fillMarketplace({ control }: TestConsole, receiver: WebhookReceiver): Promise<FullMarketplace> {
   const { machines, agent, offer } = await fillFleet(control);
   const renter = await control.renter();
   const disputed = await control.renter();

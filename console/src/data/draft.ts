@@ -5,8 +5,8 @@ import { me } from './queries.js';
 
 /**
  * Returns what stands in a form, like `useState`. It is kept in this tab while the reader is at a page of the control plane, such as to
- * prove who they are, and forgotten once the form is closed, or somebody else is signed in. `keepable` takes out
- * what is secret; without it, give it no secret.
+ * prove who they are, and forgotten once the form is closed, or somebody else is signed in. `keepable`
+ * takes out what is secret; without it, give it no secret.
  */
 export function useDraft<T extends object | string>(
   form: string,

@@ -10,8 +10,8 @@ const GATHER_MS = 50;
 
 /**
  * Follows the organization's events until the signal is aborted, and has every query read again that an event concerns. After a cut it
- * goes on where it was; if events were deleted meanwhile, or the browser was offline, everything is read again; so it is at intervals while there are no events. Of the tabs of a browser
- * one follows for all: a browser has few connections to a server, and a user few streams.
+ * goes on where it was; if events were deleted meanwhile, or the browser was offline, everything is read again, and at intervals while
+ * there are no events. Of the tabs of a browser one follows for all: a browser has few connections to a server, and a user few streams.
  */
 export async function followLive(queries: QueryClient, signal: AbortSignal): Promise<void> {
   const me = await whenMe(queries, () => true, signal);

@@ -49,7 +49,11 @@ export function forgetKey(name: string): void {
 
 function read(name: string): Kept | undefined {
   const text = memory.get(name) ?? stored(() => sessionStorage.getItem(name));
-  return text ? (JSON.parse(text) as Kept) : undefined;
+  try {
+    return text ? (JSON.parse(text) as Kept) : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 function isOld({ at }: Kept): boolean {

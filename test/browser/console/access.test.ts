@@ -1,10 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { TestConsole } from '../../harness/console.js';
 import { Crawl } from '../../harness/crawl.js';
-import { dialogTitles } from '../../harness/dialog-titles.js';
-import { fillMarketplace, rentersAddresses, type FullMarketplace } from '../../harness/full-marketplace.js';
+import { missedTitles } from '../../harness/dialog-titles.js';
+import { rentersAddresses, startFullMarketplace } from '../../harness/full-marketplace.js';
 import type { Renter } from '../../harness/control-plane.js';
-import { WebhookReceiver } from '../../harness/webhook-receiver.js';
 
 /** Dialogs that no button of a page opens at once, each with the test that checks it. */
 const CHECKED_ELSEWHERE: Readonly<Record<string, string>> = {
@@ -15,20 +13,14 @@ const CHECKED_ELSEWHERE: Readonly<Record<string, string>> = {
   '… is invited': 'team.test.ts',
 };
 
-let receiver: WebhookReceiver;
-let test: TestConsole;
-let world: FullMarketplace;
+let full: Awaited<ReturnType<typeof startFullMarketplace>>;
 beforeAll(async () => {
-  receiver = await WebhookReceiver.start();
-  test = await TestConsole.start({ webhooks: receiver.reachable });
-  world = await fillMarketplace(test, receiver);
+  full = await startFullMarketplace();
 });
-afterAll(async () => {
-  await test.stop();
-  await receiver.stop();
-});
+afterAll(() => full.stop());
 
 it('keeps no renter out of a page or dialog, in either theme', { timeout: 240_000 }, async () => {
+  const { test, world } = full;
   const titles = new Set<string>();
   const crawl = async (who: Renter, addresses: readonly string[]) => {
     const window = await test.open(who);
@@ -38,8 +30,5 @@ it('keeps no renter out of a page or dialog, in either theme', { timeout: 240_00
   };
   await crawl(world.renter, rentersAddresses(world));
   await crawl(world.disputed, ['/team', '/instances']);
-  const missed = dialogTitles()
-    .filter(({ file }) => !file.includes('operator'))
-    .filter(({ pattern }) => ![...titles].some((title) => pattern.test(title)));
-  expect(missed.map(({ title }) => title).sort()).toEqual(Object.keys(CHECKED_ELSEWHERE).sort());
+  expect(missedTitles(titles, (file) => !file.includes('operator'))).toEqual(Object.keys(CHECKED_ELSEWHERE).sort());
 });

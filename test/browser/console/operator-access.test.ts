@@ -1,9 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { TestConsole } from '../../harness/console.js';
 import { Crawl } from '../../harness/crawl.js';
-import { dialogTitles } from '../../harness/dialog-titles.js';
-import { fillMarketplace, operatorsAddresses, type FullMarketplace } from '../../harness/full-marketplace.js';
-import { WebhookReceiver } from '../../harness/webhook-receiver.js';
+import { missedTitles } from '../../harness/dialog-titles.js';
+import { operatorsAddresses, startFullMarketplace } from '../../harness/full-marketplace.js';
 
 /** Titles that no button of a page shows at once, each with the test that checks the dialog, or what it is. */
 const CHECKED_ELSEWHERE: Readonly<Record<string, string>> = {
@@ -15,26 +13,17 @@ const CHECKED_ELSEWHERE: Readonly<Record<string, string>> = {
   'Take … back from …': 'Credit … with another choice in it',
 };
 
-let receiver: WebhookReceiver;
-let test: TestConsole;
-let world: FullMarketplace;
+let full: Awaited<ReturnType<typeof startFullMarketplace>>;
 beforeAll(async () => {
-  receiver = await WebhookReceiver.start();
-  test = await TestConsole.start({ webhooks: receiver.reachable });
-  world = await fillMarketplace(test, receiver);
+  full = await startFullMarketplace();
 });
-afterAll(async () => {
-  await test.stop();
-  await receiver.stop();
-});
+afterAll(() => full.stop());
 
 it('keeps no operator out of a page or dialog, in either theme', { timeout: 240_000 }, async () => {
+  const { test, world } = full;
   const window = await test.open(world.operator);
   await window.goTo('/operator');
   const titles = await new Crawl(window).visit(operatorsAddresses(world));
   await window.close();
-  const missed = dialogTitles()
-    .filter(({ file }) => file.includes('operator'))
-    .filter(({ pattern }) => ![...titles].some((title) => pattern.test(title)));
-  expect(missed.map(({ title }) => title).sort()).toEqual(Object.keys(CHECKED_ELSEWHERE).sort());
+  expect(missedTitles(titles, (file) => file.includes('operator'))).toEqual(Object.keys(CHECKED_ELSEWHERE).sort());
 });

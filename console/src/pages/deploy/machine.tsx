@@ -5,10 +5,11 @@ import { changedSearch } from '../../data/changed-search.js';
 import { misfitOf } from '../../data/fit.js';
 import type { Offer, Template } from '../../data/models.js';
 import { freeOffers, offerCounts } from '../../data/offers.js';
-import { Button, LinkButton } from '../../parts/button.js';
+import { LinkButton } from '../../parts/button.js';
 import { Field, Select } from '../../parts/field.js';
 import { nameOfOffer, OfferList, OfferRow } from '../../parts/market/offer-row.js';
 import { Section } from '../../parts/page.js';
+import { Older } from '../../parts/older.js';
 import { Empty, ErrorBox, Skeleton } from '../../parts/states.js';
 import styles from './page.module.css';
 
@@ -85,11 +86,7 @@ function FreeOffers({ template }: { template: Template | undefined }) {
           ))}
         </OfferList>
       )}
-      {query.hasNextPage && (
-        <Button isBusy={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
-          Show more machines
-        </Button>
-      )}
+      <Older query={query}>Show more machines</Older>
     </>
   );
 }

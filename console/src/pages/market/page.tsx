@@ -3,10 +3,12 @@ import { getRouteApi } from '@tanstack/react-router';
 import { misfitOf } from '../../data/fit.js';
 import type { Offer, OfferCounts, Template } from '../../data/models.js';
 import { freeOffers, offerCounts, type Wanted } from '../../data/offers.js';
+import { itemsOf } from '../../data/pages.js';
 import { templates } from '../../data/queries.js';
 import { useMay } from '../../data/rights.js';
-import { Button, LinkButton } from '../../parts/button.js';
+import { LinkButton } from '../../parts/button.js';
 import { OfferList, OfferRow } from '../../parts/market/offer-row.js';
+import { Older } from '../../parts/older.js';
 import { Page } from '../../parts/page.js';
 import { Empty, Loaded, Skeleton } from '../../parts/states.js';
 import { Filters } from './filters.js';
@@ -56,18 +58,12 @@ function Market({ wanted, template, known }: MarketProps) {
         )}
       </Loaded>
       <Loaded query={query} rows={8}>
-        {({ pages }) => {
-          const found = pages.flatMap(({ items }) => items);
+        {(read) => {
+          const found = itemsOf(read);
           return found.length === 0 ? <Nothing /> : <Offers found={found} template={template} />;
         }}
       </Loaded>
-      {query.hasNextPage && (
-        <p className={styles.more}>
-          <Button isBusy={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
-            Show more
-          </Button>
-        </p>
-      )}
+      <Older query={query}>Show more</Older>
     </>
   );
 }
