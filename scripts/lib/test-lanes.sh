@@ -87,7 +87,9 @@ computing_lane() { # [MODE]
 making_lane() { # [MODE]
   phase tools make_tools
   phase image-debian keep_debian
-  phase chromium require_commands chromium=chromium
+  phase chromium require_commands chromium-headless-shell=chromium-headless-shell
+  # At night the browser tests run in the browser that people use.
+  if [ "${1:-}" = --nightly ]; then require_commands chromium=chromium; fi
   phase image-vm-runner keep_vm_runner
   phase image-vm-disks keep_vm_disks
   phase image-systemd keep_systemd
@@ -159,7 +161,7 @@ machines_lane() { # ROUNDS [MODE]
 browser_tests() { # [MODE]
   # Pictures of the console's pages, for people to look at.
   if [ "${1:-}" = --nightly ]; then
-    export TEST_SCREENSHOTS=$local_dir/screenshots
+    export TEST_CHROMIUM=chromium TEST_SCREENSHOTS=$local_dir/screenshots
     rm -rf "$TEST_SCREENSHOTS"
   fi
   vitest browser

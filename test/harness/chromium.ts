@@ -1,10 +1,13 @@
 import { execFileSync } from 'node:child_process';
 import { chromium, type Browser } from 'playwright-core';
 
-/** Starts the Chromium of this machine, or the one at the path in TEST_CHROMIUM. Tests run as root, where it has no sandbox. */
+/**
+ * Starts this machine's Chromium without the parts that draw windows, which costs two thirds of the processor time; or the command in
+ * TEST_CHROMIUM. Tests run as root, where it has no sandbox.
+ */
 export function startChromium(): Promise<Browser> {
-  const executablePath =
-    process.env['TEST_CHROMIUM'] ?? execFileSync('which', ['chromium'], { encoding: 'utf8' }).trim();
+  const command = process.env['TEST_CHROMIUM'] ?? 'chromium-headless-shell';
+  const executablePath = execFileSync('which', [command], { encoding: 'utf8' }).trim();
   return chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] });
 }
 
