@@ -28,7 +28,7 @@ export interface Policy {
 export const PUBLIC = 'public';
 /** Reads what the organization has. Also viewers, and API keys that are read-only. */
 export const READ: Policy = { right: 'read', apiKey: 'allowed', noOrganization: 'refused' };
-/** Reads about money. Every role, and API keys that are read-only. */
+/** Reads about money, also on which times charges rest. Every role, and API keys that are read-only. */
 export const READ_MONEY: Policy = { ...READ, right: 'read_money' };
 /** Reads like {@link READ} by a POST, which changes nothing. */
 export const READ_BY_POST: Policy = { ...READ, changesNothing: true };

@@ -145,9 +145,12 @@ describe('a viewer', () => {
 });
 
 describe('the role billing', () => {
-  it('reads about money, pays and sets caps', async () => {
+  it('reads about money and on what charges rest, pays and sets caps', async () => {
     const billing = world.inOrg(await world.join('billing'));
+    const { body } = await world.host();
+    const { id } = await world.running(body);
     for (const path of [
+      `/v1/instances/${id}/meter-intervals`,
       '/v1/orgs/current',
       '/v1/orgs/current/spend-caps',
       '/v1/billing/transactions',

@@ -157,7 +157,7 @@ export const ROUTES: readonly Route[] = [
   instance('GET /v1/instances/{id}'),
   instance('GET /v1/instances/{id}/logs'),
   instance('GET /v1/instances/{id}/events'),
-  instance('GET /v1/instances/{id}/meter-intervals'),
+  of('instance', 'INSTANCE_NOT_FOUND', 'GET /v1/instances/{id}/meter-intervals', 'money'),
   instance('GET /v1/instances/{id}/usage'),
   route('GET /v1/metrics/instances', 'read'),
   instance('POST /v1/instances/{id}/stop'),

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { listMeterIntervals } from '../../services/actions/meter-intervals.js';
-import { READ, callerOf } from '../policy.js';
+import { READ_MONEY, callerOf } from '../policy.js';
 import { choice, integer, iso, isoOrNull, micro, nullable, timestamp } from '../schemas.js';
 import { idOf, page, PageQuery, viewPage, type Routes } from './routes.js';
 
@@ -24,7 +24,7 @@ export const meterIntervalRoutes: Routes = (app, platform) => {
   app.get(
     '/v1/instances/:id/meter-intervals',
     {
-      config: { policy: READ, refusals: ['INSTANCE_NOT_FOUND'] },
+      config: { policy: READ_MONEY, refusals: ['INSTANCE_NOT_FOUND'] },
       schema: {
         operationId: 'listMeterIntervals',
         summary: 'List the times on which the charges of an instance rest, newest first',
