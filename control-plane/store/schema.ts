@@ -365,6 +365,7 @@ export interface Schema {
     message: string | null;
     request_id: string | null;
     stuck_since: number | null;
+    instance_created_at: number | null;
   };
   events: {
     stream: string;

@@ -1,8 +1,11 @@
+import BetterSqlite3 from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { InstanceBody } from '../harness/api-client.js';
 import { World, type Refused } from '../contract/world.js';
 import { eventually } from '../../scripts/eventually.js';
 import { statusIs } from '../harness/control-plane.js';
+import { operatedInstances } from '../../control-plane/services/actions/operator-list.js';
+import { restOf } from '../../control-plane/services/system/pages.js';
 import { query } from '../../control-plane/store/sql.js';
 
 const REASON = 'it mines coins for others';
@@ -188,6 +191,56 @@ describe('the list of all instances', () => {
     agent.done(command);
     await statusIs(world.admin.api, id, 'running');
     expect(await waitOf(id)).toBeNull();
+  });
+});
+
+describe('pages of the list', () => {
+  async function pages(search: string): Promise<Listed[]> {
+    const items: Listed[] = [];
+    for (let cursor: string | null = ''; cursor !== null;) {
+      const page: { items: Listed[]; next_cursor: string | null } = await world.test.operator.get(
+        `/v1/operator/instances?${search}${cursor && `&cursor=${cursor}`}`,
+      );
+      items.push(...page.items);
+      cursor = page.next_cursor;
+    }
+    return items;
+  }
+
+  it('with and without those that wait are together all of them, in the same order', async () => {
+    const { agent, body } = await world.host({ gpus: 3 });
+    const { api } = await world.test.renter();
+    await world.running(body, api);
+    agent.automatic = false;
+    for (let count = 0; count < 2; count++) {
+      world.test.clock.advance(1);
+      await api.post<InstanceBody>('/v1/instances', body);
+    }
+    const all = await pages('limit=200');
+    const waiting = all.filter(({ waits_for }) => waits_for !== null);
+    expect(waiting.length).toBeGreaterThan(1);
+    expect(await pages('waiting=true&limit=1')).toEqual(waiting);
+    expect(await pages('waiting=false&limit=1')).toEqual(all.filter(({ waits_for }) => waits_for === null));
+    for (const command of agent.held) agent.done(command);
+  });
+
+  it.each([
+    [{}, 'SCAN instances USING INDEX instances_live_by_age'],
+    [{ status: 'running' }, 'SEARCH instances USING INDEX instances_live_by_status_and_age (status=?)'],
+    [{ error_code: 'disk_gone' }, 'SEARCH instances USING INDEX instances_with_error (error_code=?)'],
+    [{ waiting: true }, 'SEARCH commands USING INDEX commands_awaited (instance_created_at>?)'],
+    [{ waiting: true, status: 'running' }, 'SEARCH commands USING INDEX commands_awaited (instance_created_at>?)'],
+    [{ waiting: true, machine_id: 'm' }, 'SEARCH instances USING INDEX instances_live_by_machine (machine_id=?)'],
+    [{ status: 'running', machine_id: 'm' }, 'SEARCH instances USING INDEX instances_live_by_machine (machine_id=?)'],
+  ] as const)('with %j are read from an index, in their order', (filter, index) => {
+    const { rows, order } = operatedInstances(filter);
+    const { sql, parameters } = restOf(rows, {}, order.by).limit(1).compile();
+    const database = new BetterSqlite3(world.test.databaseFile, { readonly: true });
+    const plan = database.prepare<unknown[], { detail: string }>(`EXPLAIN QUERY PLAN ${sql}`).all(...parameters);
+    database.close();
+    const steps = plan.map(({ detail }) => detail);
+    expect(steps).toContain(index);
+    expect(steps.filter((step) => step.startsWith('USE TEMP B-TREE'))).toEqual([]);
   });
 });
 

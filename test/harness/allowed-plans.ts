@@ -1,8 +1,8 @@
 /** Statements that may read many rows or sort them, by how their text begins or what it contains, and why. */
 export const ALLOWED: readonly { statement: RegExp; because: string }[] = [
   {
-    statement: /inner join "organizations" on .*order by "instances"."created_at" desc/,
-    because: 'sorts live instances, for an operator',
+    statement: /"instances"."organization_id" = \? .*order by "instances"."created_at" desc, "instances"."id"/,
+    because: 'sorts what an organization deployed in the same millisecond',
   },
   { statement: /from "users" where "email" not like/, because: 'leaves out the few users that were removed' },
   { statement: /from "memberships" inner join "organizations"/, because: 'a user belongs to 20 organizations at most' },

@@ -123,6 +123,28 @@ it('keeps the commands of a store that is older than replaced access', () => {
   store.close();
 });
 
+it('knows which instances wait for their host in a store that is older than the index of them', () => {
+  new Store(file, new ManualClock(), { steps: migrations.slice(0, 36) }).close();
+  const database = new BetterSqlite3(file);
+  database.pragma('foreign_keys = OFF');
+  database.exec(`INSERT INTO machines (id, name, region, public_address, arch, cpu_model, cpu_cores, memory_mb, disk_gb, disk_quota,
+    vm_capable, gpu_release_supported, enrolled_at) VALUES ('m', '', '', '', '', '', 1, 1, 1, '', 0, 0, 0);
+    INSERT INTO instances (id, organization_id, machine_id, offer_id, template_id, status, num_gpus, disk_gb, price_per_hour_micro,
+    storage_price_per_gb_hour_micro, template_snapshot, ssh_user, deployed_by, created_at, status_changed_at, progress_at)
+    VALUES ('i', 'o', 'm', '', '', 'stopping', 1, 1, 1, 1, '', '', '', 7, 8, 8)`);
+  const command = (id: string, instance: string, state: string) =>
+    database.exec(`INSERT INTO commands (id, instance_id, machine_id, sequence, kind, state, created_at, next_send_at)
+      VALUES ('${id}', '${instance}', 'm', ${id}, 'stop', '${state}', 8, 8)`);
+  command('1', 'i', 'done');
+  command('2', 'i', 'open');
+  command('3', 'quarantined', 'open');
+  database.close();
+  const store = new Store(file, new ManualClock());
+  const rows = store.transact((tx) => tx.all(query.selectFrom('commands').select(['id', 'instance_created_at'])));
+  expect(Object.fromEntries(rows.map((row) => [row.id, row.instance_created_at]))).toEqual({ 1: null, 2: 7, 3: null });
+  store.close();
+});
+
 it('sums up what each day has cost in a ledger that is older than these sums', () => {
   new Store(file, new ManualClock(), { steps: migrations.slice(0, 5) }).close();
   const database = new BetterSqlite3(file);

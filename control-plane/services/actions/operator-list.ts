@@ -49,36 +49,58 @@ export interface InstanceFilter {
 }
 
 /** Lists, for an operator, the instances of all organizations that are not destroyed, newest first. */
-export function listAllInstances(
-  platform: Platform,
-  { organization_id, machine_id, status, error_code, waiting, ...request }: PageRequest & InstanceFilter,
-): Page<OperatedInstance> {
-  let all = liveInstances();
-  if (organization_id !== undefined) all = all.where('instances.organization_id', '=', organization_id);
-  if (machine_id !== undefined) all = all.where('instances.machine_id', '=', machine_id);
-  if (status !== undefined) all = all.where('instances.status', '=', status);
-  if (error_code !== undefined) all = all.where('instances.error_code', '=', error_code);
-  if (waiting !== undefined) all = all.where('commands.id', waiting ? 'is not' : 'is', null);
+export function listAllInstances(platform: Platform, request: PageRequest & InstanceFilter): Page<OperatedInstance> {
+  const { rows, order } = operatedInstances(request);
   return platform.store.transact((tx) => {
-    const { items, ...rest } = pageOf(tx, all, request, {
-      by: { 'instances.created_at': 'desc', 'instances.id': 'asc' },
-      keyOf: ({ created_at, id }) => [created_at, id],
-    });
+    const { items, ...rest } = pageOf(tx, rows, request, order);
     return { ...rest, items: items.map((row) => describe(platform, tx, row)) };
   });
 }
 
+/** The filters that have an index in the order of the list; those that match the fewest instances first. */
+const INDEXED = ['machine_id', 'organization_id', 'error_code', 'waiting', 'status'] as const;
+const COLUMNS = ['machine_id', 'organization_id', 'error_code', 'status'] as const;
+
+const keyOf = ({ created_at, id }: Pick<OperatedInstance, 'created_at' | 'id'>) => [created_at, id] as const;
+const BY_AGE = { by: { 'instances.created_at': 'desc', 'instances.id': 'asc' }, keyOf } as const;
+/** The same order, by the columns of the open command that have the same values. */
+const BY_AGE_IN_COMMANDS = {
+  by: { 'commands.instance_created_at': 'desc', 'commands.instance_id': 'asc' },
+  keyOf,
+} as const;
+
+/** Returns the query of the instances that match, and its order. It reads the index of one filter, and looks at the others row by row. */
+export function operatedInstances(filter: InstanceFilter) {
+  const index = INDEXED.find((name) => filter[name] !== undefined && filter[name] !== false);
+  let rows = liveInstances();
+  for (const name of COLUMNS) {
+    const column = sql.ref<string>(`instances.${name}`);
+    // SQLite searches no index for an expression.
+    const compared = name === index ? column : sql<string>`+${column}`;
+    if (filter[name] !== undefined) rows = rows.where(compared, '=', filter[name]);
+  }
+  if (index === 'waiting') return { rows: awaited(rows), order: BY_AGE_IN_COMMANDS };
+  if (filter.waiting !== undefined) rows = rows.where('commands.id', filter.waiting ? 'is not' : 'is', null);
+  return { rows, order: BY_AGE };
+}
+
+/** Leaves those with an open command; written so that SQLite begins with the index of open commands. */
+function awaited(rows: ReturnType<typeof liveInstances>) {
+  return rows.where('commands.state', '=', sql.lit('open')).where('commands.instance_created_at', 'is not', null);
+}
+
+/** Joins the command before the rest, so that instances that do not match cost one search each. */
 function liveInstances() {
   return query
     .selectFrom('instances')
-    .innerJoin('organizations', 'organizations.id', 'instances.organization_id')
-    .innerJoin('machines', 'machines.id', 'instances.machine_id')
     .leftJoin('commands', (join) =>
       join
         .onRef('commands.instance_id', '=', 'instances.id')
         .onRef('commands.machine_id', '=', 'instances.machine_id')
         .on('commands.state', '=', sql.lit('open')),
     )
+    .innerJoin('organizations', 'organizations.id', 'instances.organization_id')
+    .innerJoin('machines', 'machines.id', 'instances.machine_id')
     .leftJoin('api_keys', 'api_keys.id', 'instances.api_key_id')
     .leftJoin('users', (join) =>
       join

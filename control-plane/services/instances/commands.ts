@@ -18,8 +18,9 @@ export function recordCommand(
   instance: Instance,
   kind: CommandKind,
 ): { instance: Instance; command: CommandRow } {
-  const { id: instance_id, machine_id } = instance;
-  const command = insertCommand(tx, { instance_id, machine_id, sequence: instance.sequence + 1, kind });
+  const { id: instance_id, machine_id, created_at: instance_created_at } = instance;
+  const order = { instance_id, machine_id, sequence: instance.sequence + 1, kind };
+  const command = insertCommand(tx, { ...order, instance_created_at });
   return { instance: amend(tx, instance, { sequence: command.sequence }), command };
 }
 
@@ -34,12 +35,12 @@ export function recordRemoval(tx: Tx, workload: Row<'quarantine'>): CommandRow {
       .where('machine_id', '=', machine_id),
   );
   const above = Math.max(sequence, given?.highest ?? 0) + 1;
-  return insertCommand(tx, { instance_id, machine_id, sequence: above, kind: 'destroy' });
+  return insertCommand(tx, { instance_id, machine_id, sequence: above, kind: 'destroy', instance_created_at: null });
 }
 
 function insertCommand(
   tx: Tx,
-  order: Pick<CommandRow, 'instance_id' | 'machine_id' | 'sequence' | 'kind'>,
+  order: Pick<CommandRow, 'instance_id' | 'machine_id' | 'sequence' | 'kind' | 'instance_created_at'>,
 ): CommandRow {
   const command: CommandRow = {
     id: tx.id(),

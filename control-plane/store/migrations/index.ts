@@ -34,6 +34,7 @@ import { auditFilters } from './0033-audit-filters.js';
 import { creditedStops } from './0034-credited-stops.js';
 import { usableTokens } from './0035-usable-tokens.js';
 import { pagedLists } from './0036-paged-lists.js';
+import { waitingInstances } from './0037-waiting-instances.js';
 
 export interface Migration {
   name: string;
@@ -78,4 +79,5 @@ export const migrations: readonly Migration[] = [
   { name: '0034-credited-stops', sql: creditedStops },
   { name: '0035-usable-tokens', sql: usableTokens },
   { name: '0036-paged-lists', sql: pagedLists },
+  { name: '0037-waiting-instances', sql: waitingInstances },
 ];
