@@ -25,6 +25,8 @@ export interface BegunAtIssuer {
   /** The secret whose hash the issuer has got (PKCE). */
   verifier: string;
   redirectUri: string;
+  /** When the person was sent to sign in again, on the monotonic clock; null: who is signed in there already may stay so. */
+  askedAgainAt: number | null;
 }
 
 /** What an issuer says of the person who has signed in there. Its signature, audience, times and nonce are checked. */
@@ -35,6 +37,8 @@ export interface Assertion {
   name: string | undefined;
   /** The domain of a Google Workspace that the account belongs to. */
   hostedDomain: string | undefined;
+  /** How long ago the person has signed in there, in milliseconds; undefined: it does not say. */
+  signedInForMs: number | undefined;
 }
 
 /** Why a sign-in at an issuer did not succeed: the person has refused it; no answer; or an answer that proves nothing. */

@@ -1,4 +1,4 @@
-import type { Configuration } from 'openid-client';
+import type { Configuration, IDToken } from 'openid-client';
 import type { Clock } from '../../shared/clock.js';
 import type { Logger } from '../../shared/logger.js';
 import { HOUR_MS } from '../../shared/time.js';
@@ -57,9 +57,10 @@ export class OpenIdClient implements OpenId {
       const url = library.buildAuthorizationUrl(configuration, {
         ...{ redirect_uri: redirectUri, scope: SCOPE, state, nonce },
         ...{ code_challenge, code_challenge_method: 'S256', response_mode: 'query' },
-        ...(isAgain ? { prompt: 'login' } : {}),
+        ...(isAgain ? { prompt: 'login', max_age: '0' } : {}),
       });
-      return { url: url.href, begun: { state, nonce, verifier, redirectUri } };
+      const askedAgainAt = isAgain ? this.clock.monotonic() : null;
+      return { url: url.href, begun: { state, nonce, verifier, redirectUri, askedAgainAt } };
     });
   }
 
@@ -74,12 +75,11 @@ export class OpenIdClient implements OpenId {
       // Some issuers speak for more than one: see `issuer` in the metadata of Microsoft's common endpoint.
       if (!claims || issuerUrlOf(claims.iss) !== issuer.url) throw new IssuerFailure('invalid', 'another issuer');
       if (claims.sub.length > MOST_SUBJECT_CHARS) throw new IssuerFailure('invalid', 'the subject is too long');
+      const signedInForMs = signedInFor(claims, begun, this.clock.monotonic());
       const hasUserInfo = configuration.serverMetadata().userinfo_endpoint !== undefined;
-      if (claims['email'] !== undefined || !hasUserInfo) return assertionOf(claims);
-      return assertionOf({
-        ...claims,
-        ...(await library.fetchUserInfo(configuration, tokens.access_token, claims.sub)),
-      });
+      if (claims['email'] !== undefined || !hasUserInfo) return assertionOf(claims, signedInForMs);
+      const more = await library.fetchUserInfo(configuration, tokens.access_token, claims.sub);
+      return assertionOf({ ...claims, ...more }, signedInForMs);
     });
   }
 
@@ -148,7 +148,25 @@ export class OpenIdClient implements OpenId {
   }
 }
 
-function assertionOf(claims: Readonly<Record<string, unknown>> & { sub: string }): Assertion {
+/**
+ * Returns for how long the person has been signed in at the issuer, by the issuer's own clock. Throws if the person was sent to sign in
+ * again, and the issuer does not say when, or names a sign-in from before: issuers may ignore what they are asked.
+ */
+function signedInFor({ iat, auth_time }: IDToken, { askedAgainAt }: BegunAtIssuer, now: number): number | undefined {
+  if (auth_time === undefined) {
+    if (askedAgainAt === null) return undefined;
+    throw new IssuerFailure('invalid', 'it does not say when the person has signed in: the claim auth_time is missing');
+  }
+  const ms = Math.max(0, iat - auth_time) * 1_000;
+  if (askedAgainAt !== null && ms > now - askedAgainAt + CLOCK_TOLERANCE_S * 1_000)
+    throw new IssuerFailure('invalid', 'it has not asked the person to sign in again: auth_time is too old');
+  return ms;
+}
+
+function assertionOf(
+  claims: Readonly<Record<string, unknown>> & { sub: string },
+  signedInForMs: number | undefined,
+): Assertion {
   const text = (name: string) => (typeof claims[name] === 'string' ? claims[name] : undefined);
   return {
     subject: claims.sub,
@@ -156,6 +174,7 @@ function assertionOf(claims: Readonly<Record<string, unknown>> & { sub: string }
     isVerified: claims['email_verified'] === true,
     name: text('name'),
     hostedDomain: text('hd'),
+    signedInForMs,
   };
 }
 

@@ -128,6 +128,46 @@ describe('an issuer that answers', () => {
   });
 });
 
+describe('a proof at a company', () => {
+  const AGAIN = '?again=yes';
+  const GUARDED = '/account/second-factors/totp';
+  const asksToProve = async () => new URL((await browser.open(GUARDED)).url).pathname === '/account/prove';
+
+  it('asks the company to sign the person in again, and to say when it has', async () => {
+    const parameters = async (search: string) =>
+      Object.fromEntries(new URL(await begin(browser, 'acme', search)).searchParams);
+    expect(await parameters(AGAIN)).toMatchObject({ prompt: 'login', max_age: '0' });
+    const plain = await parameters('');
+    expect([plain['prompt'], plain['max_age']]).toEqual([undefined, undefined]);
+  });
+
+  it.each([
+    ['does not say when', () => undefined],
+    ['names a sign-in from more than a minute before', () => now() - 65],
+  ])('is refused where the company %s', async (_what, time) => {
+    const address = await begin(browser, 'acme', AGAIN);
+    issuer.lies = { auth_time: time() };
+    await expectRefused(await comeBack(browser, issuer.signIn(address)), 400, INVALID);
+    expect(test.logged(40).join()).toContain('auth_time');
+  });
+
+  it('counts from the sign-in there, which can take a while', async () => {
+    const address = await begin(browser, 'acme', AGAIN);
+    test.clock.advance(300_000);
+    issuer.lies = { auth_time: now() - 290 };
+    expect((await comeBack(browser, issuer.signIn(address))).status).toBe(200);
+    expect(await asksToProve()).toBe(false);
+    test.clock.advance(615_000);
+    expect(await asksToProve()).toBe(true);
+  });
+
+  it('is no sign-in that the company has remembered for longer than 15 minutes', async () => {
+    issuer.lies = { auth_time: now() - 901 };
+    expect((await signIn()).status).toBe(200);
+    expect(await asksToProve()).toBe(true);
+  });
+});
+
 describe('an issuer that does not answer', () => {
   it('is waited for ten seconds', async () => {
     const address = await begin(browser);

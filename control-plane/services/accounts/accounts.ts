@@ -139,11 +139,17 @@ function passwordOf(user: Row<'users'> | undefined): string | undefined {
 }
 
 /** Opens a session for a user who has proven who it is, or begins the step that asks for a second factor. */
-export function enterAs(platform: Platform, tx: Tx, user: Row<'users'>, origin: SessionOrigin): SignedIn | FactorStep {
+export function enterAs(
+  platform: Platform,
+  tx: Tx,
+  user: Row<'users'>,
+  origin: SessionOrigin,
+  provenAt = tx.now,
+): SignedIn | FactorStep {
   if (hasFactor(tx, user.id)) return beginFactorStep(platform, tx, user.id);
   noteSignIn(platform, tx, user, origin.network);
   const organization = firstOrganization(tx, user.id) ?? null;
-  return { ...openSession(platform, tx, user.id, origin), user, organization };
+  return { ...openSession(platform, tx, user.id, origin, { provenAt }), user, organization };
 }
 
 /** Refuses with INVALID_CREDENTIALS if the password was changed while it was being checked. */

@@ -99,12 +99,17 @@ function signInWith(platform: Platform, tx: Tx, issuer: Issuer, proven: Proven, 
   const known = identity && tx.get(rowById('users', identity.user_id));
   if (identity && known) {
     noteUse(tx, identity);
-    return { kind: 'session', signedIn: enterAs(platform, tx, known, origin), returnTo };
+    return { kind: 'session', signedIn: enterAs(platform, tx, known, origin, provenAt(tx, assertion)), returnTo };
   }
   const email = addressOf(issuer, assertion);
   const user = findUserByEmail(tx, email);
   if (user) return { kind: 'known', token: remember(platform, issuer, proven, { email, userId: user.id }) };
   return { kind: 'session', signedIn: createAccountOf(platform, tx, issuer, { assertion, email }, origin), returnTo };
+}
+
+/** Returns when the person has proven who it is: with the sign-in at the company, which can be hours old, if the company says when. */
+function provenAt(tx: Tx, { signedInForMs = 0 }: Assertion): number {
+  return tx.now - signedInForMs;
 }
 
 function linkLater(platform: Platform, tx: Tx, issuer: Issuer, proven: Proven, userId: string): Outcome {
@@ -147,7 +152,7 @@ function createAccountOf(
   addIdentity(tx, user.id, { issuer: issuer.url, subject: assertion.subject, email });
   joinByDomain(tx, user, origin.network);
   noteNetwork(platform, tx, user.id, origin.network);
-  return enterAs(platform, tx, user, origin);
+  return enterAs(platform, tx, user, origin, provenAt(tx, assertion));
 }
 
 /**
