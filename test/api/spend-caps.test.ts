@@ -237,6 +237,39 @@ describe('what is on its way', () => {
     poor.agent.close();
   });
 
+  it('is stopped as soon as it runs if others have used a cap up meanwhile, and is not charged', async () => {
+    const poor = await makePoor(world.test, world.templateId, 2);
+    await poor.credit(100 * GPU_MICRO);
+    const [, other = ''] = poor.ids;
+    await poor.renter.api.request('DELETE', `/v1/instances/${other}`);
+    await statusIs(poor.renter.api, other, 'destroyed');
+    const { spent_day_micro } = await readCaps(poor);
+    await setCaps(poor, { day_micro: spent_day_micro + GPU_MICRO / 4 });
+    poor.agent.automatic = false;
+    const body = { offer_id: poor.offerId, template_id: world.templateId, disk_gb: 10 };
+    const { id } = await poor.renter.api.post<InstanceBody>('/v1/instances', body);
+    const command = await commandTo(poor, id);
+    poor.agent.accept(command);
+    poor.agent.say({ progress: { instanceId: id, kind: 'pulling', message: 'pulling test:1: 40 %' } });
+    world.test.advance(15 * MINUTE_MS);
+    await poor.agent.speak(poor.id);
+    world.test.advance(0);
+    poor.agent.done(await commandTo(poor, poor.id));
+    await statusIs(poor.renter.api, poor.id, 'stopped');
+    expect((await poor.read(id)).status).toBe('creating');
+    poor.agent.automatic = true;
+    poor.agent.done(command);
+    await statusIs(poor.renter.api, id, 'running');
+    world.test.advance(1_000);
+    await statusIs(poor.renter.api, id, 'stopped');
+    const of = (path: string) => poor.renter.api.get<{ items: object[] }>(`/v1/instances/${id}/${path}`);
+    const message = expect.stringContaining('the organization has spent what it may in a day') as string;
+    expect((await of('events')).items).toContainEqual(expect.objectContaining({ kind: 'spend_cap_reached', message }));
+    const ran = (await of('meter-intervals')).items.filter((one) => 'meter' in one && one.meter === 'gpu');
+    expect(ran).toMatchObject([{ charged_ms: 0, uncovered_micro: 0 }]);
+    poor.agent.close();
+  });
+
   it('is created for nothing with no cap: one that is lowered too far is refused meanwhile', async () => {
     const poor = await makePoor(world.test, world.templateId, 2);
     await poor.credit(100 * GPU_MICRO);
