@@ -133,6 +133,15 @@ it('asks for the offers that an address names, and offers also the choice that h
   expect(wantedOf({ ...read, sort: 'memory' }, 'id')).toEqual({
     ...{ template_id: 'id', gpu_model: 'H100', num_gpus: 4, sort: 'memory_desc' },
   });
+  const bounded = marketSearch({ gpu: 4090, price: 1.5, vm: true });
+  expect(bounded).toEqual({ gpu: '4090', price: 1.5, vm: true });
+  expect(wantedOf(bounded, undefined)).toEqual({
+    ...{ gpu_model: '4090', max_price_per_hour_micro: 1_500_000, vm_capable: true },
+  });
+  for (const price of [0.000001, 999_999_999.999999, 0])
+    expect(wantedOf(marketSearch({ price }), undefined).max_price_per_hour_micro).toBe(Math.round(price * 1_000_000));
+  expect(marketSearch({ price: '1,5', vm: 'yes' })).toEqual({});
+  expect(marketSearch({ price: 1e-7 })).toEqual({});
   const counted = [8, 1].map((value) => ({ value, offers: value }));
   expect(choicesOf(counted, 8)).toEqual([counted[1], counted[0]]);
   expect(choicesOf(counted, 4)).toEqual([counted[1], { value: 4, offers: 0 }, counted[0]]);

@@ -5,7 +5,7 @@ import { api } from './api.js';
 /** Which offers are looked for, as the API has it; those that fit `template_id` come first. */
 export type Wanted = Pick<
   NonNullable<paths['/v1/offers']['get']['parameters']['query']>,
-  'template_id' | 'gpu_model' | 'num_gpus' | 'region' | 'sort'
+  'template_id' | 'gpu_model' | 'num_gpus' | 'region' | 'max_price_per_hour_micro' | 'vm_capable' | 'sort'
 >;
 
 /** Other organizations rent, too, and no event tells. */

@@ -12,6 +12,7 @@ beforeAll(async () => {
   const agent = await test.control.host({ gpus: 8 });
   for (let each = 0; each < ROWS + 2; each += 1) await test.control.offer(agent, 1, 1_000_000 + each);
   await test.control.offer(agent, 8, 900_000);
+  await test.control.offer(await test.control.host({ gpus: 1, name: 'desktops', vmCapable: true }), 1, 2_000_000);
   renter = await test.control.renter(10_000_000);
 });
 afterAll(() => test.stop());
@@ -29,15 +30,15 @@ it('shows the market page by page, filtered and sorted by its address', async ()
   await rows.nth(ROWS - 1).waitFor();
   expect(await rows.count()).toBe(ROWS);
   expect(await rows.first().textContent()).toContain('8 ×');
-  await page.getByText(`${ROWS + 3} offers`).waitFor();
+  await page.getByText(`${ROWS + 4} offers`).waitFor();
   await page.getByRole('button', { name: 'Show more' }).click();
-  await rows.nth(ROWS + 2).waitFor();
+  await rows.nth(ROWS + 3).waitFor();
   await page.getByRole('button', { name: 'Show more' }).waitFor({ state: 'detached' });
   expect(new Set(reads.map((read) => read.get('limit')))).toEqual(new Set([String(ROWS)]));
 
-  await page.getByLabel('GPUs', { exact: true }).selectOption({ label: `1 (${ROWS + 2})` });
+  await page.getByLabel('GPUs', { exact: true }).selectOption({ label: `1 (${ROWS + 3})` });
   await page.waitForURL('**/market?count=1');
-  await page.getByText(`${ROWS + 2} offers`).waitFor();
+  await page.getByText(`${ROWS + 3} offers`).waitFor();
   await page.getByLabel('GPUs', { exact: true }).selectOption({ label: '8 (1)' });
   await page.getByText('1 offer', { exact: true }).waitFor();
   await rows.nth(1).waitFor({ state: 'detached' });
@@ -50,5 +51,37 @@ it('shows the market page by page, filtered and sorted by its address', async ()
   await page.goto('/market?sort=gpus');
   await rows.nth(ROWS - 1).waitFor();
   expect(reads.at(-1)?.get('sort')).toBe('gpus_desc');
+
+  const price = page.getByLabel('At most, in $ per hour');
+  await price.fill('cheap');
+  await price.press('Enter');
+  await page.getByText('Give an amount such as 1.50.').waitFor();
+  await price.fill('$1.000049');
+  await price.press('Enter');
+  await page.waitForURL('**/market?sort=gpus&price=1.000049');
+  await page.getByText(`${ROWS + 1} offers`).waitFor();
+  reads.length = 0;
+  await page.getByRole('button', { name: 'Show more' }).click();
+  await rows.nth(ROWS).waitFor();
+  expect(reads.map((read) => [read.get('max_price_per_hour_micro'), read.has('cursor')])).toEqual([['1000049', true]]);
+  await page.goBack();
+  await page.getByText(`${ROWS + 4} offers`).waitFor();
+  expect(await price.inputValue()).toBe('');
+  await page.getByRole('button', { name: 'Runs virtual machines' }).click();
+  await page.getByText('1 offer', { exact: true }).waitFor();
+
+  // What nothing has says which of it to leave out.
+  await page.goto('/market?price=1&vm=true&count=1');
+  const looser = page.locator('main li');
+  await looser.nth(1).waitFor();
+  expect(await looser.allTextContents()).toEqual([
+    'Any price: 1 offer',
+    'Also machines that run no virtual machines: 1 offer',
+  ]);
+  await window.shoot('market-nothing');
+  await page.getByRole('link', { name: 'Any price' }).click();
+  await page.waitForURL('**/market?vm=true&count=1');
+  await page.getByText('desktops').waitFor();
+  expect(await page.getByRole('button', { name: 'Runs virtual machines' }).getAttribute('aria-pressed')).toBe('true');
   await window.close();
 });

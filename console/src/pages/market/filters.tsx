@@ -1,11 +1,13 @@
 import { getRouteApi } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
 import { changedSearch } from '../../data/changed-search.js';
 import type { OfferCounts, Template } from '../../data/models.js';
 import { classNames } from '../../parts/class-names.js';
 import { Field, Select } from '../../parts/field.js';
 import { choicesOf, type Choice } from './choice.js';
 import styles from './page.module.css';
-import type { MarketSearch, Sort } from './search.js';
+import { PriceField } from './price-field.js';
+import { dollarsOf, microOf, type MarketSearch, type Sort } from './search.js';
 
 const route = getRouteApi('/market');
 const ANY = '';
@@ -62,6 +64,7 @@ export function Filters({ counts, templates }: Props) {
             />
           )}
         </Field>
+        <PriceField micro={microOf(search.price)} onChoose={(micro) => set({ price: dollarsOf(micro) })} />
         <Field label="Order">
           {(tied) => (
             <Select {...tied} value={search.sort ?? 'price'} choices={SORTS} onChoose={(sort) => set({ sort })} />
@@ -71,18 +74,36 @@ export function Filters({ counts, templates }: Props) {
       <fieldset className={styles.chips}>
         <legend>GPU</legend>
         {choicesOf(counts.gpu_models, search.gpu).map(({ value, offers }) => (
-          <button
+          <Chip
             key={value}
-            type="button"
-            className={classNames(styles.chip, search.gpu === value && styles.chosen)}
-            aria-pressed={search.gpu === value}
-            onClick={() => set({ gpu: search.gpu === value ? undefined : value })}
+            isChosen={search.gpu === value}
+            onPress={() => set({ gpu: search.gpu === value ? undefined : value })}
           >
             {value} <span className={styles.chipCount}>{offers}</span>
-          </button>
+          </Chip>
         ))}
       </fieldset>
+      <fieldset className={styles.chips}>
+        <legend>Machine</legend>
+        <Chip isChosen={search.vm === true} onPress={() => set({ vm: search.vm ? undefined : true })}>
+          Runs virtual machines
+        </Chip>
+      </fieldset>
     </div>
+  );
+}
+
+/** A filter that is on or off. */
+function Chip({ isChosen, onPress, children }: { isChosen: boolean; onPress: () => void; children: ReactNode }) {
+  return (
+    <button
+      type="button"
+      className={classNames(styles.chip, isChosen && styles.chosen)}
+      aria-pressed={isChosen}
+      onClick={onPress}
+    >
+      {children}
+    </button>
   );
 }
 

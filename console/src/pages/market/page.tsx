@@ -10,8 +10,9 @@ import { LinkButton } from '../../parts/button.js';
 import { OfferList, OfferRow } from '../../parts/market/offer-row.js';
 import { Older } from '../../parts/older.js';
 import { Page } from '../../parts/page.js';
-import { Empty, Loaded, Skeleton } from '../../parts/states.js';
+import { Loaded, Skeleton } from '../../parts/states.js';
 import { Filters } from './filters.js';
+import { Nothing } from './nothing.js';
 import styles from './page.module.css';
 import { wantedOf } from './search.js';
 
@@ -60,7 +61,11 @@ function Market({ wanted, template, known }: MarketProps) {
       <Loaded query={query} rows={8}>
         {(read) => {
           const found = itemsOf(read);
-          return found.length === 0 ? <Nothing /> : <Offers found={found} template={template} />;
+          return found.length === 0 ? (
+            <Nothing templateId={template?.id} />
+          ) : (
+            <Offers found={found} template={template} />
+          );
         }}
       </Loaded>
       <Older query={query}>Show more</Older>
@@ -94,22 +99,5 @@ function Offers({ found, template }: { found: readonly Offer[]; template: Templa
         );
       })}
     </OfferList>
-  );
-}
-
-/** Says that nothing is free, or nothing like what was asked for. */
-function Nothing() {
-  const { gpu, count, region } = route.useSearch();
-  if ([gpu, count, region].every((each) => each === undefined))
-    return <Empty title="Nothing is free at present">What others give back appears here by itself.</Empty>;
-  return (
-    <Empty
-      title="Nothing is free that is like this"
-      action={
-        <LinkButton to="/market" search={{}}>
-          Show everything
-        </LinkButton>
-      }
-    />
   );
 }
