@@ -1,5 +1,6 @@
 import { ApiError, connect } from '../../../client/api/index.js';
 import { noteServerTime } from './clock.js';
+import { inTurn } from './first-reads.js';
 import { sentOrganization } from './organization.js';
 
 export { ApiError, EventsExpiredError, UnreachableError, type GpurentEvent } from '../../../client/api/index.js';
@@ -9,10 +10,12 @@ export { ApiError, EventsExpiredError, UnreachableError, type GpurentEvent } fro
  * shown nothing is answered, and nothing done. X-Same-Origin shows that a page of this control plane has sent it.
  */
 async function send(request: Request): Promise<Response> {
-  request.headers.set('X-Same-Origin', '1');
-  const organization = sentOrganization();
-  if (organization !== undefined) request.headers.set('X-Org-Id', organization);
-  const response = await fetch(request);
+  const response = await inTurn(request, (next) => {
+    next.headers.set('X-Same-Origin', '1');
+    const organization = sentOrganization();
+    if (organization !== undefined) next.headers.set('X-Org-Id', organization);
+    return fetch(next);
+  });
   noteServerTime(response.headers.get('date'));
   return response;
 }

@@ -6,6 +6,7 @@ import { pause } from './pause.js';
 import { me } from './queries.js';
 import { SomebodyElseError } from './reader.js';
 import { may } from './rights.js';
+import { startNow } from './start.js';
 import { whenMe } from './when-me.js';
 
 /** When a stream that has ended is asked for again. */
@@ -42,6 +43,13 @@ export async function followForAll(queries: QueryClient, tell: Tell, signal: Abo
   }
 }
 
+/** Whether this tab follows the events itself, from those on that came after the start of its page. */
+let isFromStart = false;
+
+export function followsFromStart(): boolean {
+  return isFromStart;
+}
+
 async function followOnce(queries: QueryClient, tell: Tell, signal: AbortSignal): Promise<void> {
   const tellOnly = (message: Message) => {
     if (!signal.aborted) tell(message);
@@ -57,8 +65,17 @@ async function followOnce(queries: QueryClient, tell: Tell, signal: AbortSignal)
     );
     if (isReader && change === changes) tellOnly({ connection: { state: 'live', since: serverNow() } });
   };
-  const events = api.events({ signal, onConnection: (isOpen) => void onConnection(isOpen) });
-  for await (const { type, subject } of events) tell({ event: { type, subject } });
+  const after = connectionNow().state === 'connecting' ? startNow()?.after : undefined;
+  const events = api.events({
+    ...{ signal, onConnection: (isOpen: boolean) => void onConnection(isOpen) },
+    ...(after !== undefined && { after }),
+  });
+  isFromStart = after !== undefined;
+  try {
+    for await (const { type, subject } of events) tell({ event: { type, subject } });
+  } finally {
+    isFromStart = false;
+  }
 }
 
 /** Returns that a state begins, or goes on. */

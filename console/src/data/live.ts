@@ -1,8 +1,9 @@
 import type { QueryClient } from '@tanstack/react-query';
 import { concernsOf } from './concerns.js';
 import { connectionNow, READ_AGAIN_MS, setConnection } from './connection.js';
-import { followForAll, type Message } from './follow.js';
+import { followForAll, followsFromStart, type Message } from './follow.js';
 import { inOneTab } from './one-tab.js';
+import { eventsAfter, readStart, startNow } from './start.js';
 import { whenMe } from './when-me.js';
 
 /** How long events are gathered before what they concern is read again: a deploy tells several at once. */
@@ -16,6 +17,7 @@ const GATHER_MS = 50;
 export async function followLive(queries: QueryClient, signal: AbortSignal): Promise<void> {
   const me = await whenMe(queries, () => true, signal);
   if (!me) return;
+  await readStart(me, signal);
   const { user, active_organization_id } = me;
   await inOneTab<Message>(
     {
@@ -37,25 +39,40 @@ function hearing(queries: QueryClient): (message: Message) => void {
     for (const queryKey of keys.values()) void queries.invalidateQueries({ queryKey });
     keys.clear();
   };
+  const note = (event: Parameters<typeof concernsOf>[0]) => {
+    for (const key of concernsOf(event)) keys.set(key.join('/'), key);
+    timer ??= setTimeout(refresh, GATHER_MS);
+  };
   let reading: ReturnType<typeof setInterval> | undefined;
   const readAll = () => {
     if (!document.hidden) void queries.invalidateQueries();
   };
   return (message) => {
-    if ('event' in message) {
-      for (const key of concernsOf(message.event)) keys.set(key.join('/'), key);
-      timer ??= setTimeout(refresh, GATHER_MS);
-      return;
-    }
+    if ('event' in message) return note(message.event);
     const [before, { connection }] = [connectionNow(), message];
     setConnection(connection);
     const isOther = before.state !== connection.state || before.since !== connection.since;
-    // What was read before the stream was open can have changed since, and no event tells it. What is shown to a reader without events
+    // What was read before the stream was open can have changed since, and no event has told it. What is shown to a reader without events
     // may be theirs no more: they were removed, or have another role.
     const isOld = connection.state === 'live' || (connection.state === 'off' && before.state !== 'connecting');
-    if (isOther && isOld) void queries.invalidateQueries();
+    if (isOther && isOld)
+      void (before.state === 'connecting' ? goOnFromStart(queries, note) : queries.invalidateQueries());
     if (before.state === connection.state) return;
     clearInterval(reading);
     if (connection.state === 'off') reading = setInterval(readAll, READ_AGAIN_MS);
   };
+}
+
+/** Has read again what can have changed since the page began to read: what was read before that, and what the events since concern. */
+async function goOnFromStart(
+  queries: QueryClient,
+  note: (event: Parameters<typeof concernsOf>[0]) => void,
+): Promise<void> {
+  const start = startNow();
+  if (!start) return queries.invalidateQueries();
+  void queries.invalidateQueries({ predicate: ({ state }) => state.dataUpdatedAt <= start.at });
+  if (followsFromStart()) return;
+  const events = await eventsAfter(start.after);
+  if (!events) return queries.invalidateQueries();
+  events.forEach(note);
 }

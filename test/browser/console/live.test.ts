@@ -158,6 +158,34 @@ it('takes over from a tab that the browser has put to sleep', async () => {
   await window.close();
 });
 
+it('a tab that hears late of the events that another one follows reads only what they concern', async () => {
+  const renter = await test.control.renter(5_000_000);
+  const window = await test.open(renter);
+  await window.goTo('/instances');
+  await window.page.evaluate(`{
+    const { prototype } = BroadcastChannel;
+    const post = prototype.postMessage;
+    prototype.postMessage = () => undefined;
+    window.speakAgain = () => (prototype.postMessage = post);
+  }`);
+  const tab = await window.context.newPage();
+  const reads: string[] = [];
+  tab.on('request', (request) => reads.push(new URL(request.url()).pathname));
+  await tab.clock.install();
+  await tab.goto('/instances');
+  await tab.waitForSelector('header >> text=$5.00');
+  const credits = `/v1/operator/organizations/${renter.organizationId}/credits`;
+  await test.control.operator.post(credits, { amount_micro: 1_000_000, reason: 'more' });
+  await window.page.waitForSelector('header >> text=$6.00');
+  await window.page.evaluate('speakAgain()');
+  await tab.clock.runFor(15_000);
+  await tab.waitForSelector('[data-connection=live]', { state: 'attached' });
+  await tab.clock.runFor(1_000);
+  await tab.waitForSelector('header >> text=$6.00');
+  expect(reads.filter((path) => path === '/v1/instances').length).toBe(1);
+  await window.close();
+});
+
 it('says why no events arrive, reads everything again meanwhile, and goes on trying', async () => {
   const renter = await test.control.renter(5_000_000);
   const window = await test.open(renter);

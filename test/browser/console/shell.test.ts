@@ -51,11 +51,26 @@ it('sends those who are not signed in to the sign-in, and back', async () => {
 it('shows what is so without being asked, and says when it hears nothing', async () => {
   const renter = await test.control.renter(5_000_000);
   const window = await test.open(renter);
+  const reads: string[] = [];
+  const countOf = (path: string) => reads.filter((each) => each === path).length;
+  window.page.on('request', (request) => reads.push(new URL(request.url()).pathname));
+  const give = (amount_micro: number) =>
+    test.control.operator.post(`/v1/operator/organizations/${renter.organizationId}/credits`, {
+      ...{ amount_micro, reason: 'more' },
+    });
+  // What happens between the first reads and the opening of the stream is seen, too.
+  await window.page.route('**/v1/events', async (route) => {
+    await window.page.waitForSelector('header >> text=$5.00');
+    await give(1_000_000);
+    await route.continue();
+  });
   await window.goTo('/instances');
-  await window.page.waitForSelector('header >> text=$5.00');
-  const credit = { amount_micro: 1_234_567, reason: 'more' };
-  await test.control.operator.post(`/v1/operator/organizations/${renter.organizationId}/credits`, credit);
+  await window.page.waitForSelector('header >> text=$6.00');
+  await window.page.unroute('**/v1/events');
+  await give(234_567);
   await window.page.waitForSelector('header >> text=$6.234567');
+  // Only what the events concern was read again, and who the reader is once the stream was open.
+  expect(['/v1/me', '/v1/events', '/v1/orgs/current', '/v1/instances'].map(countOf)).toEqual([2, 2, 3, 1]);
   window.expectComplaints(/ERR_|Failed to load resource/);
   await test.control.restart();
   await window.page.waitForSelector('text=has not been heard since');
