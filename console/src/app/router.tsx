@@ -8,7 +8,7 @@ import {
   type ErrorComponentProps,
 } from '@tanstack/react-router';
 import type { QueryClient } from '@tanstack/react-query';
-import { instances, me } from '../data/queries.js';
+import { hasInstances, me } from '../data/queries.js';
 import { deploySearch } from '../pages/deploy/search.js';
 import { instanceSearch } from '../pages/instance/search.js';
 import { instancesSearch } from '../pages/instances/search.js';
@@ -61,7 +61,7 @@ const only =
 async function operatesOnly(queries: QueryClient): Promise<boolean> {
   const { user, active_organization_id } = await queries.query({ ...me, staleTime: 'static' });
   if (!user.is_operator) return false;
-  return active_organization_id === null || (await queries.query({ ...instances, staleTime: 'static' })).length === 0;
+  return active_organization_id === null || !(await queries.query({ ...hasInstances, staleTime: 'static' }));
 }
 
 const home = createRoute({

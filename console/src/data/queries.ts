@@ -27,6 +27,13 @@ export const instances = queryOptions({
   refetchInterval: BALANCE_MS,
 });
 
+/** Whether there is an instance. */
+export const hasInstances = queryOptions({
+  queryKey: ['instances', 'any'],
+  queryFn: async ({ signal }) =>
+    (await api.get('/v1/instances', { params: { query: { limit: 1 } }, signal })).items.length > 0,
+});
+
 export const instance = (id: string) =>
   queryOptions({
     queryKey: ['instance', id],

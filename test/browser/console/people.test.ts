@@ -203,7 +203,10 @@ it('leads operators who rent nothing to the pages for operators', async () => {
   const olga = await test.control.renter(0);
   test.control.makeOperator(olga.userId);
   const window = await test.open(olga);
+  const asked = window.page.waitForRequest((request) => new URL(request.url()).pathname === '/v1/instances');
   await window.page.goto('/');
+  // One tells whether there is any.
+  expect(new URL((await asked).url()).search).toBe('?limit=1');
   await window.page.waitForURL('**/operator');
   await window.page.getByRole('heading', { level: 1 }).waitFor();
   await window.page.goto('/market/');
