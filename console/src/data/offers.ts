@@ -1,6 +1,7 @@
-import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query';
+import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import type { paths } from '../../../client/api/index.js';
 import { api } from './api.js';
+import { inPages } from './pages.js';
 
 /** Which offers are looked for, as the API has it; those that fit `template_id` come first. */
 export type Wanted = Pick<
@@ -12,18 +13,14 @@ export type Wanted = Pick<
 const AGAIN_MS = 30_000;
 
 /** The offers that can be rented now, `limit` at a time. */
-export const freeOffers = (wanted: Wanted, limit: number) =>
-  infiniteQueryOptions({
-    queryKey: ['offers', 'free', wanted, limit],
-    queryFn: ({ pageParam, signal }) => {
-      const query = { ...wanted, limit, ...(pageParam === undefined ? {} : { cursor: pageParam }) };
-      return api.get('/v1/offers', { params: { query }, signal });
-    },
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: ({ next_cursor }) => next_cursor ?? undefined,
-    placeholderData: keepPreviousData,
-    refetchInterval: AGAIN_MS,
-  });
+export const freeOffers = (wanted: Wanted, limit: number) => ({
+  ...inPages(
+    ['offers', 'free', wanted, limit],
+    (page, signal) => api.get('/v1/offers', { params: { query: { ...wanted, ...page } }, signal }),
+    limit,
+  ),
+  refetchInterval: AGAIN_MS,
+});
 
 /** How many offers there are, and of what. */
 export const offerCounts = ({ sort: _, ...wanted }: Wanted) =>

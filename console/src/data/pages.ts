@@ -1,6 +1,6 @@
 import { infiniteQueryOptions, keepPreviousData, type QueryKey } from '@tanstack/react-query';
 
-/** Items of a list that are read at a time. */
+/** Items of a list that are read at a time, unless the list says another number. */
 const PAGE = 100;
 
 /** A page that is asked for. */
@@ -18,11 +18,12 @@ interface Answer {
 export const inPages = <Page extends Answer>(
   queryKey: QueryKey,
   read: (page: Asked, signal: AbortSignal) => Promise<Page>,
+  limit = PAGE,
 ) =>
   infiniteQueryOptions({
     queryKey,
     queryFn: ({ signal, pageParam }) =>
-      read({ limit: PAGE, ...(pageParam === undefined ? {} : { cursor: pageParam }) }, signal),
+      read({ limit, ...(pageParam === undefined ? {} : { cursor: pageParam }) }, signal),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ next_cursor }: Page) => next_cursor ?? undefined,
     placeholderData: keepPreviousData,
