@@ -176,6 +176,15 @@ it('ranks machines for the template, page by page, and keeps what was typed when
   await page.goBack();
   await page.getByRole('link', { name: 'Choose another machine' }).waitFor();
   await expectTyped();
+  // A choice of a template is gone back over, too.
+  await page.goBack();
+  await page.getByLabel('MODEL').waitFor({ state: 'detached' });
+  await page.getByRole('link', { name: 'Choose another machine' }).waitFor();
+  expect(await page.locator('option:checked', { hasText: 'Desktop' }).count()).toBe(1);
+  await expectTyped();
+  await page.goForward();
+  await page.getByLabel('MODEL').waitFor();
+  await expectTyped();
   // As on the way to a proof and back.
   await page.reload();
   await page.getByLabel('MODEL').waitFor();

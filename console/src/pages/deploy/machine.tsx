@@ -127,7 +127,7 @@ function GpuField({ gpu }: { gpu: string | undefined }) {
               ...(isKnown ? [] : [{ value: gpu, label: `${gpu} (0)` }]),
             ]}
             onChoose={(value) =>
-              void navigate({ search: (before) => changedSearch(before, { gpu: value || undefined }), replace: true })
+              void navigate({ search: (before) => changedSearch(before, { gpu: value || undefined }) })
             }
           />
         )}

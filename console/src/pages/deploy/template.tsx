@@ -33,9 +33,7 @@ export function TemplateSection({ template, templates, machine }: Props) {
                 ...(template ? [] : [{ value: NONE, label: 'Choose a template' }]),
                 ...templates.map((each) => ({ value: each.id, label: labelOf(each) })),
               ]}
-              onChoose={(id) =>
-                void navigate({ search: (before) => changedSearch(before, { template: id }), replace: true })
-              }
+              onChoose={(id) => void navigate({ search: (before) => changedSearch(before, { template: id }) })}
             />
           )}
         </Field>
