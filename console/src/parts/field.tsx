@@ -1,26 +1,32 @@
 import { useId, type ComponentProps, type ReactNode } from 'react';
 import { classNames } from './class-names.js';
 import styles from './field.module.css';
+import { useFault } from './form.js';
 
 interface FieldProps {
   label: ReactNode;
   hint?: ReactNode;
+  /** The path of what it sends, where the control plane can refuse that: see `Form`. */
+  name?: string;
   /** What is wrong with the value, and what to do. */
   error?: string | undefined;
   /** The input; it is given what ties it to its label, its hint and its error. */
   children: (tied: {
     id: string;
+    name: string | undefined;
     'aria-describedby': string | undefined;
     'aria-invalid': true | undefined;
   }) => ReactNode;
 }
 
 /** An input with its label, a hint and an error. */
-export function Field({ label, hint, error, children }: FieldProps) {
+export function Field({ label, hint, name, error: found, children }: FieldProps) {
   const id = useId();
+  const refused = useFault(name);
+  const error = found ?? refused;
   const described = [hint !== undefined && `${id}-hint`, error !== undefined && `${id}-error`].filter(Boolean);
   const tied = {
-    id,
+    ...{ id, name },
     'aria-describedby': described.length > 0 ? described.join(' ') : undefined,
     'aria-invalid': error === undefined ? undefined : (true as const),
   };

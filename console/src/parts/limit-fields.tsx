@@ -17,7 +17,7 @@ export function LimitFields({ typed, faults, onChange }: LimitFieldsProps) {
   const set = (changed: Partial<TypedLimits>) => onChange({ ...typed, ...changed });
   return (
     <>
-      <Field label="Stop at" hint="In your time zone." error={faults.stopAt}>
+      <Field name="stop_at" label="Stop at" hint="In your time zone." error={faults.stopAt}>
         {(tied) => (
           <Input
             {...tied}
@@ -28,6 +28,7 @@ export function LimitFields({ typed, faults, onChange }: LimitFieldsProps) {
         )}
       </Field>
       <Field
+        name="max_charge_micro"
         label="At most, in $"
         hint="GPU time and disk in all; no GPU time beyond it is charged."
         error={faults.maxCharge}
@@ -41,7 +42,12 @@ export function LimitFields({ typed, faults, onChange }: LimitFieldsProps) {
           />
         )}
       </Field>
-      <Field label="After idle minutes" hint="You are told ten minutes before." error={faults.idleMinutes}>
+      <Field
+        name="idle_stop_minutes"
+        label="After idle minutes"
+        hint="You are told ten minutes before."
+        error={faults.idleMinutes}
+      >
         {(tied) => (
           <Input
             {...tied}
@@ -51,7 +57,7 @@ export function LimitFields({ typed, faults, onChange }: LimitFieldsProps) {
           />
         )}
       </Field>
-      <Field label="What a limit does">
+      <Field name="on_limit" label="What a limit does">
         {(tied) => (
           <Select {...tied} choices={ON_LIMIT} value={typed.onLimit} onChoose={(onLimit) => set({ onLimit })} />
         )}

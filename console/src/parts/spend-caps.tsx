@@ -1,4 +1,4 @@
-import { useState, type SyntheticEvent } from 'react';
+import { useState } from 'react';
 import type { components } from '../../../client/api/index.js';
 import { useAct } from '../data/act.js';
 import { changedFields } from '../data/changed-fields.js';
@@ -6,7 +6,7 @@ import { exactMoney, parseMoney, typedMoney } from '../data/money.js';
 import { Button } from './button.js';
 import { DialogActions } from './dialog.js';
 import { Field, Input } from './field.js';
-import { ErrorBox } from './states.js';
+import { Form, FormError } from './form.js';
 import styles from './spend-caps.module.css';
 
 export type SpendCaps = components['schemas']['SpendCaps'];
@@ -90,22 +90,21 @@ export function CapsForm({ caps, read, save, onDone }: FormProps) {
     onDone,
   );
   const faults = CAPS.filter(({ name }) => readCap(texts[name]) === undefined);
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault();
+  const submit = () => {
     const typed = capsIn(texts);
     if (typed) saving.mutate(typed);
   };
   return (
-    <form className={styles.form} onSubmit={submit} noValidate>
+    <Form className={styles.form} onSubmit={submit} error={saving.error} noValidate>
       <CapFields texts={texts} change={setTexts} />
-      {saving.error && <ErrorBox error={saving.error} />}
+      <FormError />
       <DialogActions>
         <Button onClick={onDone}>Cancel</Button>
         <Button kind="main" type="submit" disabled={faults.length > 0} isBusy={saving.isPending}>
           Set the caps
         </Button>
       </DialogActions>
-    </form>
+    </Form>
   );
 }
 
@@ -115,11 +114,19 @@ function onlyCaps({ burn_per_hour_micro, day_micro, month_micro }: Caps): Caps {
 
 export type CapTexts = Readonly<Record<keyof Caps, string>>;
 
+interface FieldsProps {
+  /** Where what is sent has the caps: the beginning of the names of the fields. */
+  path?: string;
+  texts: CapTexts;
+  change: (texts: CapTexts) => void;
+}
+
 /** The fields of caps, as they are typed. */
-export function CapFields({ texts, change }: { texts: CapTexts; change: (texts: CapTexts) => void }) {
+export function CapFields({ path = '', texts, change }: FieldsProps) {
   return CAPS.map(({ name, title, hint }) => (
     <Field
       key={name}
+      name={path + name}
       label={`${title}, at most`}
       hint={`${hint} Empty: no cap.`}
       error={

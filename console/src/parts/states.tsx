@@ -16,13 +16,21 @@ export function Empty({ title, children, action }: { title: string; children?: R
   );
 }
 
+interface ErrorProps {
+  error: unknown;
+  retry?: () => void;
+  /** What else is wrong. */
+  children?: ReactNode;
+}
+
 /** An error: the server's message as it is, what to do, and the id by which an operator finds the request. */
-export function ErrorBox({ error, retry }: { error: unknown; retry?: () => void }) {
+export function ErrorBox({ error, retry, children }: ErrorProps) {
   const remedy = remedyOf(error);
   const isOfApi = error instanceof ApiError;
   return (
     <div className={styles.error} role="alert">
-      <p>{error instanceof Error ? error.message : String(error)}</p>
+      <p>{messageOf(error)}</p>
+      {children}
       {(remedy !== undefined || retry !== undefined) && (
         <p className={styles.remedies}>
           {remedy && <a href={remedy.href}>{remedy.words}</a>}
@@ -36,6 +44,10 @@ export function ErrorBox({ error, retry }: { error: unknown; retry?: () => void 
       )}
     </div>
   );
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 /** Rows that hold the place of what is being read, so that nothing jumps when it comes. */

@@ -1,5 +1,5 @@
 import { getRouteApi } from '@tanstack/react-router';
-import { useState, type SyntheticEvent } from 'react';
+import { useState } from 'react';
 import { useAct } from '../../data/act.js';
 import { api } from '../../data/api.js';
 import { exactMoney, parseMoney } from '../../data/money.js';
@@ -7,7 +7,8 @@ import { useOneRequest } from '../../data/one-request.js';
 import { Button } from '../../parts/button.js';
 import { Dialog, DialogActions } from '../../parts/dialog.js';
 import { Field, Input } from '../../parts/field.js';
-import { ErrorBox, Unanswered } from '../../parts/states.js';
+import { Form, FormError } from '../../parts/form.js';
+import { Unanswered } from '../../parts/states.js';
 import styles from './page.module.css';
 
 const route = getRouteApi('/billing');
@@ -38,14 +39,14 @@ function TopUpForm({ close }: { close: () => void }) {
     [],
     ({ url }) => location.assign(url),
   );
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault();
+  const submit = () => {
     setTried(true);
     if (isValid) paying.mutate();
   };
   return (
-    <form className={styles.form} onSubmit={submit} noValidate>
+    <Form className={styles.form} onSubmit={submit} error={paying.error} noValidate>
       <Field
+        name="amount_micro"
         label="Amount in dollars"
         hint="You pay on the page of the payment provider; the money is here once it says so."
         error={isTried && !isValid ? FAULT : undefined}
@@ -54,7 +55,7 @@ function TopUpForm({ close }: { close: () => void }) {
           <Input {...tied} inputMode="decimal" value={text} onChange={({ target }) => setText(target.value)} />
         )}
       </Field>
-      {paying.error && <ErrorBox error={paying.error} />}
+      <FormError />
       {!paying.isPending && isUnanswered(body) && <Unanswered />}
       <DialogActions>
         <Button onClick={close}>Cancel</Button>
@@ -62,6 +63,6 @@ function TopUpForm({ close }: { close: () => void }) {
           {isValid ? `Pay ${exactMoney(micro)}` : 'Pay'}
         </Button>
       </DialogActions>
-    </form>
+    </Form>
   );
 }

@@ -4,8 +4,9 @@ import { api } from '../../data/api.js';
 import type { Schedule } from '../../data/models.js';
 import { Button } from '../../parts/button.js';
 import { CheckBox, Field, Input, Select } from '../../parts/field.js';
+import { Form, FormError } from '../../parts/form.js';
 import { Section } from '../../parts/page.js';
-import { ErrorBox, Loaded } from '../../parts/states.js';
+import { Loaded } from '../../parts/states.js';
 import { At } from '../../parts/time.js';
 import { say } from '../../parts/toast.js';
 import styles from './page.module.css';
@@ -52,12 +53,7 @@ function Entries({ id, schedule, mayChange }: { id: string; schedule: Schedule; 
   });
   const change = (index: number, entry: Entry) => setEntries(entries.map((each, at) => (at === index ? entry : each)));
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        save.mutate();
-      }}
-    >
+    <Form onSubmit={() => save.mutate()} error={save.error}>
       {schedule.next && (
         <p className={styles.total}>
           Next: {schedule.next.action} <At at={schedule.next.at} />
@@ -67,7 +63,7 @@ function Entries({ id, schedule, mayChange }: { id: string; schedule: Schedule; 
       <fieldset disabled={!mayChange}>
         {entries.length > 0 && (
           <div className={styles.form}>
-            <Field label="Time zone" hint="Such as Europe/Berlin.">
+            <Field name="time_zone" label="Time zone" hint="Such as Europe/Berlin.">
               {(tied) => <Input {...tied} value={time_zone} onChange={(event) => setZone(event.target.value)} />}
             </Field>
           </div>
@@ -75,13 +71,14 @@ function Entries({ id, schedule, mayChange }: { id: string; schedule: Schedule; 
         {entries.map((entry, index) => (
           <EntryFields
             key={index}
+            name={`entries.${index}`}
             entry={entry}
             onChange={(changed) => change(index, changed)}
             onRemove={mayChange ? () => setEntries(entries.filter((_, at) => at !== index)) : undefined}
           />
         ))}
       </fieldset>
-      {save.error && <ErrorBox error={save.error} />}
+      <FormError />
       {mayChange && (
         <div className={styles.links}>
           {entries.length < MOST_ENTRIES && (
@@ -94,12 +91,18 @@ function Entries({ id, schedule, mayChange }: { id: string; schedule: Schedule; 
           )}
         </div>
       )}
-    </form>
+    </Form>
   );
 }
 
-function EntryFields(props: { entry: Entry; onChange: (entry: Entry) => void; onRemove: (() => void) | undefined }) {
-  const { entry, onChange, onRemove } = props;
+interface EntryProps {
+  name: string;
+  entry: Entry;
+  onChange: (entry: Entry) => void;
+  onRemove: (() => void) | undefined;
+}
+
+function EntryFields({ name, entry, onChange, onRemove }: EntryProps) {
   const toggle = (day: Entry['days'][number], isOn: boolean) =>
     onChange({ ...entry, days: DAYS.filter((each) => (each === day ? isOn : entry.days.includes(each))) });
   return (
@@ -115,7 +118,7 @@ function EntryFields(props: { entry: Entry; onChange: (entry: Entry) => void; on
             />
           )}
         </Field>
-        <Field label="At">
+        <Field name={name} label="At">
           {(tied) => (
             <Input
               {...tied}

@@ -8,9 +8,9 @@ import type { Instance } from '../../data/models.js';
 import { useMay } from '../../data/rights.js';
 import { Button } from '../../parts/button.js';
 import { Field, Input } from '../../parts/field.js';
+import { Form, FormError } from '../../parts/form.js';
 import { LimitFields } from '../../parts/limit-fields.js';
 import { Section } from '../../parts/page.js';
-import { ErrorBox } from '../../parts/states.js';
 import { say } from '../../parts/toast.js';
 import styles from './page.module.css';
 import { ScheduleForm } from './schedule-form.js';
@@ -44,14 +44,9 @@ export function SettingsTab({ instance }: { instance: Instance }) {
   return (
     <>
       <Section title="Label and limits">
-        <form
-          onSubmit={(event) => {
-            event.preventDefault();
-            if (Object.keys(faults).length === 0) save.mutate();
-          }}
-        >
+        <Form onSubmit={() => Object.keys(faults).length === 0 && save.mutate()} error={save.error}>
           <fieldset className={styles.form} disabled={!mayChange}>
-            <Field label="Label" hint="Up to 64 characters; empty: the name of the template.">
+            <Field name="label" label="Label" hint="Up to 64 characters; empty: the name of the template.">
               {(tied) => (
                 <Input
                   {...tied}
@@ -63,13 +58,13 @@ export function SettingsTab({ instance }: { instance: Instance }) {
             </Field>
             <LimitFields typed={typed} faults={faults} onChange={edit} />
           </fieldset>
-          {save.error && <ErrorBox error={save.error} />}
+          <FormError />
           {mayChange && (
             <Button type="submit" kind="main" isBusy={save.isPending}>
               Save the label and the limits
             </Button>
           )}
-        </form>
+        </Form>
       </Section>
       <ScheduleForm id={id} mayChange={mayChange} />
     </>

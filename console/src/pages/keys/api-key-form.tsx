@@ -1,4 +1,4 @@
-import { useState, type SyntheticEvent } from 'react';
+import { useState } from 'react';
 import { useAct } from '../../data/act.js';
 import { api } from '../../data/api.js';
 import { serverNow } from '../../data/clock.js';
@@ -6,8 +6,8 @@ import { useDraft } from '../../data/draft.js';
 import { Button } from '../../parts/button.js';
 import { DialogActions } from '../../parts/dialog.js';
 import { CheckBox, Field, Input, Select, TextArea } from '../../parts/field.js';
+import { Form, FormError } from '../../parts/form.js';
 import { CapFields } from '../../parts/spend-caps.js';
-import { ErrorBox } from '../../parts/states.js';
 import { keyBodyOf, keyFaultsOf, NEW_KEY, type KeyDraft } from './key-draft.js';
 import styles from './page.module.css';
 import type { MadeKey } from './queries.js';
@@ -42,14 +42,18 @@ export function ApiKeyForm({ mayMakeTeamKeys, onMade, close }: FormProps) {
     onMade,
   );
   const change = (fields: Partial<KeyDraft>) => setDraft((before) => ({ ...before, ...fields }));
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault();
+  const submit = () => {
     setTried(true);
     if (Object.keys(faults).length === 0) creating.mutate();
   };
   return (
-    <form className={styles.form} onSubmit={submit} noValidate>
-      <Field label="Name" hint="What will use it, for example: CI" error={isTried ? faults.name : undefined}>
+    <Form className={styles.form} onSubmit={submit} error={creating.error} noValidate>
+      <Field
+        name="name"
+        label="Name"
+        hint="What will use it, for example: CI"
+        error={isTried ? faults.name : undefined}
+      >
         {(tied) => (
           <Input
             {...tied}
@@ -60,7 +64,7 @@ export function ApiKeyForm({ mayMakeTeamKeys, onMade, close }: FormProps) {
         )}
       </Field>
       {mayMakeTeamKeys && (
-        <Field label="Whose">
+        <Field name="kind" label="Whose">
           {(tied) => <Select {...tied} choices={KINDS} value={draft.kind} onChoose={(kind) => change({ kind })} />}
         </Field>
       )}
@@ -70,6 +74,7 @@ export function ApiKeyForm({ mayMakeTeamKeys, onMade, close }: FormProps) {
         onChange={({ target }) => change({ isReadOnly: target.checked })}
       />
       <Field
+        name="allowed_addresses"
         label="Addresses from which it works"
         hint="One a line, such as 192.0.2.1 or 2001:db8::/32. Empty: from everywhere."
       >
@@ -83,20 +88,20 @@ export function ApiKeyForm({ mayMakeTeamKeys, onMade, close }: FormProps) {
           />
         )}
       </Field>
-      <Field label="It ends">
+      <Field name="expires_at" label="It ends">
         {(tied) => <Select {...tied} choices={ENDS} value={draft.days} onChoose={(days) => change({ days })} />}
       </Field>
       <fieldset className={styles.group}>
         <legend>What it may spend</legend>
-        <CapFields texts={draft.caps} change={(caps) => change({ caps })} />
+        <CapFields path="spend_caps." texts={draft.caps} change={(caps) => change({ caps })} />
       </fieldset>
-      {creating.error && <ErrorBox error={creating.error} />}
+      <FormError />
       <DialogActions>
         <Button onClick={close}>Cancel</Button>
         <Button kind="main" type="submit" isBusy={creating.isPending}>
           Create the key
         </Button>
       </DialogActions>
-    </form>
+    </Form>
   );
 }

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
-import { useState, type SyntheticEvent } from 'react';
+import { useState } from 'react';
 import { useAct } from '../../data/act.js';
 import { api } from '../../data/api.js';
 import type { SshKey } from '../../data/models.js';
@@ -9,8 +9,9 @@ import { Button, LinkButton } from '../../parts/button.js';
 import { ConfirmButton } from '../../parts/confirm-button.js';
 import { Dialog, DialogActions } from '../../parts/dialog.js';
 import { Field, Input, TextArea } from '../../parts/field.js';
+import { Form, FormError } from '../../parts/form.js';
 import { Section } from '../../parts/page.js';
-import { Empty, ErrorBox, Loaded } from '../../parts/states.js';
+import { Empty, Loaded } from '../../parts/states.js';
 import { Table, type Column } from '../../parts/table.js';
 import { Ago } from '../../parts/time.js';
 import styles from './page.module.css';
@@ -88,14 +89,14 @@ function AddForm({ close }: { close: () => void }) {
     OLD,
     close,
   );
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault();
+  const submit = () => {
     setTried(true);
     if (fault === undefined) adding.mutate();
   };
   return (
-    <form className={styles.form} onSubmit={submit} noValidate>
+    <Form className={styles.form} onSubmit={submit} error={adding.error} noValidate>
       <Field
+        name="public_key"
         label="Public key"
         hint={
           <>
@@ -115,16 +116,16 @@ function AddForm({ close }: { close: () => void }) {
           />
         )}
       </Field>
-      <Field label="Name" hint="Empty: the comment at the end of the key.">
+      <Field name="name" label="Name" hint="Empty: the comment at the end of the key.">
         {(tied) => <Input {...tied} maxLength={64} value={name} onChange={({ target }) => setName(target.value)} />}
       </Field>
-      {adding.error && <ErrorBox error={adding.error} />}
+      <FormError />
       <DialogActions>
         <Button onClick={close}>Cancel</Button>
         <Button kind="main" type="submit" isBusy={adding.isPending}>
           Add the key
         </Button>
       </DialogActions>
-    </form>
+    </Form>
   );
 }

@@ -1,6 +1,7 @@
-import { useState, type SyntheticEvent } from 'react';
+import { useState } from 'react';
 import { Button } from '../../parts/button.js';
 import { Field, Input } from '../../parts/field.js';
+import { Form } from '../../parts/form.js';
 import styles from './operator.module.css';
 
 interface Props {
@@ -14,12 +15,8 @@ interface Props {
 /** A field for what to look for. Nothing, looked for, shows everything again. */
 export function FindForm({ label, hint, value, onFind }: Props) {
   const [text, setText] = useState(value);
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault();
-    onFind(text.trim());
-  };
   return (
-    <form className={styles.narrow} role="search" onSubmit={submit}>
+    <Form className={styles.narrow} role="search" onSubmit={() => onFind(text.trim())}>
       <Field label={label} hint={hint}>
         {(tied) => (
           <Input {...tied} type="search" maxLength={254} value={text} onChange={(e) => setText(e.target.value)} />
@@ -28,6 +25,6 @@ export function FindForm({ label, hint, value, onFind }: Props) {
       <div className={styles.acts}>
         <Button type="submit">Find</Button>
       </div>
-    </form>
+    </Form>
   );
 }

@@ -1,11 +1,12 @@
-import { useState, type ReactNode, type SyntheticEvent } from 'react';
+import { useState, type ReactNode } from 'react';
 import { useAct } from '../../data/act.js';
 import { useDraft } from '../../data/draft.js';
 import { isDraftKept } from '../../data/kept-drafts.js';
 import { Button } from '../../parts/button.js';
 import { Dialog, DialogActions } from '../../parts/dialog.js';
 import { Field, Input } from '../../parts/field.js';
-import { ErrorBox, Unanswered } from '../../parts/states.js';
+import { Form, FormError } from '../../parts/form.js';
+import { Unanswered } from '../../parts/states.js';
 import styles from './operator.module.css';
 import { OPERATED } from './queries.js';
 
@@ -61,19 +62,15 @@ function ReasonForm({ draft, onClose, ...props }: Props & { draft: string; onClo
   const { label, kind = 'main', hint, act, isComplete = true, isUnanswered, children } = props;
   const [reason, setReason] = useDraft<string>(draft, '');
   const acting = useAct(() => act(reason.trim()), OPERATED, onClose);
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault();
-    if (isComplete) acting.mutate();
-  };
   return (
-    <form className={styles.form} onSubmit={submit}>
+    <Form className={styles.form} onSubmit={() => isComplete && acting.mutate()} error={acting.error}>
       {children}
-      <Field label="Reason" hint={hint}>
+      <Field name="reason" label="Reason" hint={hint}>
         {(tied) => (
           <Input {...tied} required maxLength={256} value={reason} onChange={({ target }) => setReason(target.value)} />
         )}
       </Field>
-      {acting.error && <ErrorBox error={acting.error} />}
+      <FormError />
       {!acting.isPending && isUnanswered?.(reason.trim()) && <Unanswered />}
       <DialogActions>
         <Button onClick={onClose}>Keep it as it is</Button>
@@ -81,6 +78,6 @@ function ReasonForm({ draft, onClose, ...props }: Props & { draft: string; onClo
           {label}
         </Button>
       </DialogActions>
-    </form>
+    </Form>
   );
 }

@@ -7,8 +7,8 @@ import type { Role } from '../../data/models.js';
 import { Button } from '../../parts/button.js';
 import { Dialog, DialogActions } from '../../parts/dialog.js';
 import { Field, Input } from '../../parts/field.js';
+import { Form, FormError } from '../../parts/form.js';
 import { SecretDialog } from '../../parts/secret-dialog.js';
-import { ErrorBox } from '../../parts/states.js';
 import { At } from '../../parts/time.js';
 import { RoleField } from './change-role.js';
 import styles from './page.module.css';
@@ -54,14 +54,8 @@ function InviteForm({ onCreated, close }: { onCreated: (created: Created) => voi
     onCreated,
   );
   return (
-    <form
-      className={styles.form}
-      onSubmit={(event) => {
-        event.preventDefault();
-        create.mutate();
-      }}
-    >
-      <Field label="E-mail address" hint="They need an account with this address.">
+    <Form className={styles.form} onSubmit={() => create.mutate()} error={create.error}>
+      <Field name="email" label="E-mail address" hint="They need an account with this address.">
         {(tied) => (
           <Input
             {...tied}
@@ -73,14 +67,14 @@ function InviteForm({ onCreated, close }: { onCreated: (created: Created) => voi
         )}
       </Field>
       <RoleField value={role} onChoose={(chosen) => setDraft({ email, role: chosen })} />
-      {create.error && <ErrorBox error={create.error} />}
+      <FormError />
       <DialogActions>
         <Button onClick={close}>Cancel</Button>
         <Button kind="main" type="submit" isBusy={create.isPending}>
           Invite
         </Button>
       </DialogActions>
-    </form>
+    </Form>
   );
 }
 

@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { Button } from '../../parts/button.js';
 import { Dialog, DialogActions } from '../../parts/dialog.js';
 import { Field, Input } from '../../parts/field.js';
-import { ErrorBox } from '../../parts/states.js';
+import { Form, FormError } from '../../parts/form.js';
 import styles from './page.module.css';
 
 interface Props {
@@ -20,26 +20,20 @@ export function NameDialog({ title, verb, name, hint = 'Up to 64 characters.', a
   const [typed, setTyped] = useState(name);
   return (
     <Dialog title={title} isOpen onClose={onClose}>
-      <form
-        className={styles.form}
-        onSubmit={(event) => {
-          event.preventDefault();
-          act.mutate(typed.trim());
-        }}
-      >
-        <Field label="Name" hint={hint}>
+      <Form className={styles.form} onSubmit={() => act.mutate(typed.trim())} error={act.error}>
+        <Field name="name" label="Name" hint={hint}>
           {(tied) => (
             <Input {...tied} required maxLength={64} value={typed} onChange={({ target }) => setTyped(target.value)} />
           )}
         </Field>
-        {act.error && <ErrorBox error={act.error} />}
+        <FormError />
         <DialogActions>
           <Button onClick={onClose}>Cancel</Button>
           <Button kind="main" type="submit" isBusy={act.isPending}>
             {verb}
           </Button>
         </DialogActions>
-      </form>
+      </Form>
     </Dialog>
   );
 }

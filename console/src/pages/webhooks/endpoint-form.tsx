@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useId, useState } from 'react';
 import { useDraft } from '../../data/draft.js';
 import { nameOf } from '../../data/instances.js';
 import type { WebhookRequest } from '../../data/models.js';
@@ -7,7 +7,7 @@ import { instances } from '../../data/queries.js';
 import { Button } from '../../parts/button.js';
 import { DialogActions } from '../../parts/dialog.js';
 import { CheckBox, Field, Input, Select } from '../../parts/field.js';
-import { ErrorBox } from '../../parts/states.js';
+import { Form, FormError } from '../../parts/form.js';
 import { GROUPS, type EventType } from './event-types.js';
 import styles from './page.module.css';
 
@@ -35,14 +35,8 @@ export function EndpointForm({ draft, before, verb, isBusy, error, onSubmit, onC
     if (given.types?.length !== 0) onSubmit({ ...given, url: given.url.trim() });
   };
   return (
-    <form
-      className={styles.form}
-      onSubmit={(event) => {
-        event.preventDefault();
-        submit();
-      }}
-    >
-      <Field label="Address" hint="An https address that is reached over the Internet.">
+    <Form className={styles.form} onSubmit={submit} error={error}>
+      <Field name="url" label="Address" hint="An https address that is reached over the Internet.">
         {(tied) => (
           <Input
             {...tied}
@@ -53,7 +47,7 @@ export function EndpointForm({ draft, before, verb, isBusy, error, onSubmit, onC
           />
         )}
       </Field>
-      <Field label="What it is for" hint="Optional.">
+      <Field name="description" label="What it is for" hint="Optional.">
         {(tied) => (
           <Input
             {...tied}
@@ -65,14 +59,14 @@ export function EndpointForm({ draft, before, verb, isBusy, error, onSubmit, onC
       </Field>
       <Of value={given.instance_id} onChoose={(instance_id) => set({ instance_id })} />
       <Types types={given.types} onChoose={(types) => set({ types })} isEmpty={isEmpty} />
-      {error !== null && error !== undefined && <ErrorBox error={error} />}
+      <FormError />
       <DialogActions>
         <Button onClick={onClose}>Cancel</Button>
         <Button kind="main" type="submit" isBusy={isBusy}>
           {verb}
         </Button>
       </DialogActions>
-    </form>
+    </Form>
   );
 }
 
@@ -83,7 +77,7 @@ function Of({ value, onChoose }: { value: string | null; onChoose: (id: string |
   // One that was destroyed long ago is not in the list.
   if (value !== null && !live.some(({ id }) => id === value)) choices.push({ value, label: `the instance ${value}` });
   return (
-    <Field label="Events of">
+    <Field name="instance_id" label="Events of">
       {(tied) => (
         <Select
           {...tied}
@@ -105,11 +99,14 @@ interface TypesProps {
 function Types({ types, onChoose, isEmpty }: TypesProps) {
   const toggle = (type: EventType, isWanted: boolean) =>
     onChoose(isWanted ? [...(types ?? []), type] : (types ?? []).filter((each) => each !== type));
+  const id = useId();
+  const isWrong = isEmpty && types?.length === 0;
   return (
     <fieldset className={styles.types}>
       <legend>Types of events</legend>
       <CheckBox
         label="All, also those that later releases add"
+        {...(isWrong && { 'aria-invalid': true, 'aria-describedby': id })}
         checked={types === null}
         onChange={({ target }) => onChoose(target.checked ? null : [])}
       />
@@ -126,8 +123,8 @@ function Types({ types, onChoose, isEmpty }: TypesProps) {
             ))}
           </div>
         ))}
-      {isEmpty && types?.length === 0 && (
-        <p className={styles.wrong} role="alert">
+      {isWrong && (
+        <p id={id} className={styles.wrong} role="alert">
           Choose at least one type, or all.
         </p>
       )}

@@ -15,11 +15,13 @@ const MODES = [
   { value: 'jupyter', label: 'JupyterLab' },
 ] as const;
 
+type RowProps = Omit<FieldsProps, 'faults'>;
+
 /** Name, image, kind, and what runs. */
 export function BasicFields({ owner, draft, faults, change }: FieldsProps & { owner: Owner }) {
   return (
     <div className={styles.columns}>
-      <Field label="Name" error={faults.name}>
+      <Field name="name" label="Name" error={faults.name}>
         {(tied) => (
           <Input
             {...tied}
@@ -29,13 +31,9 @@ export function BasicFields({ owner, draft, faults, change }: FieldsProps & { ow
           />
         )}
       </Field>
-      {owner === 'organization' ? (
-        <Visibility {...{ draft, faults, change }} />
-      ) : (
-        <Listing {...{ draft, faults, change }} />
-      )}
+      {owner === 'organization' ? <Visibility {...{ draft, change }} /> : <Listing {...{ draft, change }} />}
       <div className={styles.wide}>
-        <Field label="Purpose" hint="One line, for the list." error={faults.description}>
+        <Field name="description" label="Purpose" hint="One line, for the list.">
           {(tied) => (
             <Input
               {...tied}
@@ -47,6 +45,7 @@ export function BasicFields({ owner, draft, faults, change }: FieldsProps & { ow
         </Field>
       </div>
       <Field
+        name="image"
         label="Image"
         hint={draft.kind === 'vm' ? 'An image that contains a disk.' : 'For example docker.io/library/debian:12'}
         error={faults.image}
@@ -61,19 +60,15 @@ export function BasicFields({ owner, draft, faults, change }: FieldsProps & { ow
           />
         )}
       </Field>
-      <Field label="Kind" error={faults.kind}>
+      <Field name="kind" label="Kind">
         {(tied) => <Select {...tied} choices={KINDS} value={draft.kind} onChoose={(kind) => change({ kind })} />}
       </Field>
-      <Field label="User" hint="Whom SSH logs in as." error={faults.ssh_user}>
+      <Field name="ssh_user" label="User" hint="Whom SSH logs in as.">
         {(tied) => (
           <Input {...tied} value={draft.ssh_user} onChange={({ target }) => change({ ssh_user: target.value })} />
         )}
       </Field>
-      <Field
-        label="Newest CUDA version"
-        hint="Machines with a newer one are left out. Empty: any."
-        error={faults.cuda_max}
-      >
+      <Field name="cuda_max" label="Newest CUDA version" hint="Machines with a newer one are left out. Empty: any.">
         {(tied) => (
           <Input
             {...tied}
@@ -84,14 +79,14 @@ export function BasicFields({ owner, draft, faults, change }: FieldsProps & { ow
         )}
       </Field>
       <Modes {...{ draft, change }} />
-      <Scripts {...{ draft, faults, change }} />
+      <Scripts {...{ draft, change }} />
     </div>
   );
 }
 
-function Visibility({ draft, faults, change }: FieldsProps) {
+function Visibility({ draft, change }: RowProps) {
   return (
-    <Field label="Who sees it" error={faults.visibility}>
+    <Field name="visibility" label="Who sees it">
       {(tied) => (
         <Select
           {...tied}
@@ -105,7 +100,7 @@ function Visibility({ draft, faults, change }: FieldsProps) {
 }
 
 /** How renters find a system template. */
-function Listing({ draft, change }: FieldsProps) {
+function Listing({ draft, change }: RowProps) {
   return (
     <fieldset>
       <legend>For all renters</legend>
@@ -125,7 +120,7 @@ function Listing({ draft, change }: FieldsProps) {
   );
 }
 
-function Modes({ draft, change }: Pick<FieldsProps, 'draft' | 'change'>) {
+function Modes({ draft, change }: RowProps) {
   return (
     <fieldset className={styles.wide}>
       <legend>Runs beside the command</legend>
@@ -145,14 +140,14 @@ function Modes({ draft, change }: Pick<FieldsProps, 'draft' | 'change'>) {
   );
 }
 
-function Scripts({ draft, faults, change }: FieldsProps) {
+function Scripts({ draft, change }: RowProps) {
   return (
     <>
       <div className={styles.wide}>
         <Field
+          name="command"
           label="Command"
           hint="One argument a line, without quotes. Empty: the command of the image."
-          error={faults.command}
         >
           {(tied) => (
             <TextArea
@@ -166,7 +161,7 @@ function Scripts({ draft, faults, change }: FieldsProps) {
         </Field>
       </div>
       <div className={styles.wide}>
-        <Field label="At each start" hint="A shell script that runs before the command." error={faults.onstart}>
+        <Field name="onstart" label="At each start" hint="A shell script that runs before the command.">
           {(tied) => (
             <TextArea
               {...tied}

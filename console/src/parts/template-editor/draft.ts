@@ -88,7 +88,7 @@ export function draftOf(template?: Template): Draft {
 }
 
 /** What is wrong with a draft, by the field; the control plane finds the rest. */
-export type Faults = Partial<Record<keyof Draft | `env.${number}` | `ports.${number}`, string>>;
+export type Faults = Partial<Record<'name' | 'image' | 'registry' | `env.${number}` | `ports.${number}`, string>>;
 
 /** What each group of fields is given: what stands in the form, what is wrong with it, and how it changes. */
 export interface FieldsProps {
@@ -122,18 +122,21 @@ export function contentOf(draft: Draft, before?: Template): TemplateContent {
     cuda_max: draft.cuda_max.trim() || null,
     onstart: draft.onstart || null,
     readme: draft.readme || null,
-    env: draft.env
-      .filter(({ key }) => key !== '')
-      .map(({ key, value, secret, isKept }) => ({
-        key,
-        secret,
-        value: secret && isKept && value === '' ? null : value,
-      })),
+    env: draft.env.filter(isSent).map(({ key, value, secret, isKept }) => ({
+      key,
+      secret,
+      value: secret && isKept && value === '' ? null : value,
+    })),
     ports: draft.ports.map(({ port, protocol, label, open_button, guard }) => ({
       ...{ protocol, label, open_button, guard, port: Number(port) },
     })),
     ...registryOf(registry),
   };
+}
+
+/** Tells whether a row is sent: nobody has filled in the others. */
+export function isSent({ key }: VariableRow): boolean {
+  return key !== '';
 }
 
 function registryOf({ choice, username, password }: Draft['registry']): Pick<TemplateContent, 'registry'> {

@@ -2,7 +2,7 @@ import { useState } from 'react';
 import { Button } from '../button.js';
 import { classNames } from '../class-names.js';
 import { CheckBox, Field, Input, TextArea } from '../field.js';
-import { newVariable, type FieldsProps, type VariableRow } from './draft.js';
+import { isSent, newVariable, type FieldsProps, type VariableRow } from './draft.js';
 import styles from './template-form.module.css';
 
 const MOST = 100;
@@ -10,14 +10,15 @@ const MOST = 100;
 /** The environment. Secret values are masked, and those that the control plane keeps are never shown. */
 export function EnvironmentFields({ draft: { env }, faults, change }: FieldsProps) {
   const set = (row: VariableRow) => change({ env: env.map((each) => (each.rowKey === row.rowKey ? row : each)) });
+  const sent = env.filter(isSent);
   return (
     <>
       <p className={styles.hint}>No answer of the API contains a secret value. A public template has none.</p>
-      {faults.env !== undefined && <p className={styles.wrong}>{faults.env}</p>}
       <ul className={styles.rows}>
         {env.map((row) => (
           <li key={row.rowKey} className={styles.row}>
             <Variable
+              name={`env.${sent.indexOf(row)}`}
               row={row}
               fault={faults[`env.${row.rowKey}`]}
               set={set}
@@ -34,18 +35,19 @@ export function EnvironmentFields({ draft: { env }, faults, change }: FieldsProp
 }
 
 interface VariableProps {
+  name: string;
   row: VariableRow;
   fault: string | undefined;
   set: (row: VariableRow) => void;
   remove: () => void;
 }
 
-function Variable({ row, fault, set, remove }: VariableProps) {
+function Variable({ name, row, fault, set, remove }: VariableProps) {
   const [isShown, setShown] = useState(false);
   return (
     <>
       <div className={styles.cells}>
-        <Field label="Variable" error={fault}>
+        <Field name={name} label="Variable" error={fault}>
           {(tied) => (
             <Input
               {...tied}
@@ -56,7 +58,11 @@ function Variable({ row, fault, set, remove }: VariableProps) {
             />
           )}
         </Field>
-        <Field label="Value" hint={row.isKept ? 'A secret is kept. Empty: it stays as it is.' : undefined}>
+        <Field
+          name={`${name}.value`}
+          label="Value"
+          hint={row.isKept ? 'A secret is kept. Empty: it stays as it is.' : undefined}
+        >
           {(tied) => (
             <TextArea
               {...tied}

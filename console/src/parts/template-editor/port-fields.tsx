@@ -18,11 +18,10 @@ export function PortFields({ draft: { ports }, faults, change }: FieldsProps) {
       <p className={styles.hint}>
         What listens on other ports cannot be reached from outside. SSH and JupyterLab need no line here.
       </p>
-      {faults.ports !== undefined && <p className={styles.wrong}>{faults.ports}</p>}
       <ul className={styles.rows}>
-        {ports.map((row) => (
+        {ports.map((row, index) => (
           <li key={row.rowKey} className={styles.row}>
-            <Cells row={row} fault={faults[`ports.${row.rowKey}`]} set={set} />
+            <Cells name={`ports.${index}`} row={row} fault={faults[`ports.${row.rowKey}`]} set={set} />
             <div className={styles.rowEnd}>
               {row.protocol === 'http' ? (
                 <CheckBox
@@ -47,7 +46,14 @@ export function PortFields({ draft: { ports }, faults, change }: FieldsProps) {
   );
 }
 
-function Cells({ row, fault, set }: { row: PortRow; fault: string | undefined; set: (row: PortRow) => void }) {
+interface CellsProps {
+  name: string;
+  row: PortRow;
+  fault: string | undefined;
+  set: (row: PortRow) => void;
+}
+
+function Cells({ name, row, fault, set }: CellsProps) {
   const setProtocol = (protocol: PortRow['protocol']) =>
     set(
       protocol === 'http'
@@ -56,7 +62,7 @@ function Cells({ row, fault, set }: { row: PortRow; fault: string | undefined; s
     );
   return (
     <div className={styles.cells}>
-      <Field label="Port" error={fault}>
+      <Field name={name} label="Port" error={fault}>
         {(tied) => (
           <Input
             {...tied}
@@ -69,7 +75,7 @@ function Cells({ row, fault, set }: { row: PortRow; fault: string | undefined; s
       <Field label="Protocol">
         {(tied) => <Select {...tied} choices={PROTOCOLS} value={row.protocol} onChoose={setProtocol} />}
       </Field>
-      <Field label="Name of the port">
+      <Field name={`${name}.label`} label="Name of the port">
         {(tied) => (
           <Input
             {...tied}

@@ -5,12 +5,12 @@ import type { FieldsProps } from './draft.js';
 import styles from './template-form.module.css';
 
 /** The readme, with how it will look. */
-export function ReadmeField({ draft: { readme }, faults, change }: FieldsProps) {
+export function ReadmeField({ draft: { readme }, change }: Omit<FieldsProps, 'faults'>) {
   const [isShown, setShown] = useState(false);
   const shown = useDeferredValue(readme);
   return (
     <>
-      <Field label="How to use it" hint="In Markdown. HTML and pictures are shown as text." error={faults.readme}>
+      <Field name="readme" label="How to use it" hint="In Markdown. HTML and pictures are shown as text.">
         {(tied) => (
           <TextArea
             {...tied}

@@ -20,6 +20,7 @@ export function RegistryFields({
   return (
     <div className={styles.cells}>
       <Field
+        name="registry"
         label="Password of the registry"
         hint="Nobody can read it again. It is not sent to another registry if the image changes."
         error={faults.registry}
@@ -35,7 +36,7 @@ export function RegistryFields({
       </Field>
       {registry.choice === 'given' && (
         <>
-          <Field label="User name">
+          <Field name="registry.username" label="User name">
             {(tied) => (
               <Input
                 {...tied}
@@ -45,7 +46,7 @@ export function RegistryFields({
               />
             )}
           </Field>
-          <Field label="Password or token">
+          <Field name="registry.password" label="Password or token">
             {(tied) => (
               <Input
                 {...tied}

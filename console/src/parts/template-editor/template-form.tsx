@@ -1,15 +1,13 @@
 import { useBlocker, type LinkProps } from '@tanstack/react-router';
-import { useRef, useState, type SyntheticEvent } from 'react';
+import { useRef, useState } from 'react';
 import { useAct } from '../../data/act.js';
-import { ApiError } from '../../data/api.js';
 import type { Template } from '../../data/models.js';
 import { Button, LinkButton } from '../button.js';
 import { Confirm } from '../dialog.js';
-import { useFirstFault } from '../first-fault.js';
+import { Form, FormError } from '../form.js';
 import { Section } from '../page.js';
-import { ErrorBox } from '../states.js';
 import { BasicFields } from './basic-fields.js';
-import { contentOf, draftOf, faultsOf, type Draft, type Faults, type Owner, type TemplateContent } from './draft.js';
+import { contentOf, draftOf, faultsOf, type Draft, type Owner, type TemplateContent } from './draft.js';
 import { EnvironmentFields } from './environment-fields.js';
 import { PortFields } from './port-fields.js';
 import { ReadmeField } from './readme-field.js';
@@ -35,8 +33,7 @@ const OLD = [['templates'], ['operator', 'templates']];
 export function TemplateForm({ template, owner, verb, save, onSaved, back }: FormProps) {
   const [first] = useState(() => draftOf(template));
   const [draft, setDraft] = useState(first);
-  const [tries, setTries] = useState(0);
-  const isTried = tries > 0;
+  const [isTried, setTried] = useState(false);
   const isSaved = useRef(false);
   const saving = useAct(
     () => save(contentOf(draft, template), draft),
@@ -46,18 +43,15 @@ export function TemplateForm({ template, owner, verb, save, onSaved, back }: For
       onSaved(saved);
     },
   );
-  const form = useFirstFault(tries, saving.error);
-  const faults = { ...(isTried ? faultsOf(draft) : {}), ...faultsIn(saving.error) };
+  const faults = isTried ? faultsOf(draft) : {};
   const change = (fields: Partial<Draft>) => setDraft((before) => ({ ...before, ...fields }));
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault();
-    setTries(tries + 1);
-    if (Object.keys(faultsOf(draft)).length > 0) return;
-    saving.mutate();
+  const submit = () => {
+    setTried(true);
+    if (Object.keys(faultsOf(draft)).length === 0) saving.mutate();
   };
   const fields = { draft, faults, change };
   return (
-    <form ref={form} className={styles.form} onSubmit={submit} noValidate>
+    <Form className={styles.form} onSubmit={submit} error={saving.error} noValidate>
       <BasicFields {...fields} owner={owner} />
       <Section title="Ports">
         <PortFields {...fields} />
@@ -69,14 +63,14 @@ export function TemplateForm({ template, owner, verb, save, onSaved, back }: For
         <RegistryFields {...fields} hadPassword={template?.registry_private === true} />
       </Section>
       <Section title="Readme">
-        <ReadmeField {...fields} />
+        <ReadmeField draft={draft} change={change} />
       </Section>
-      {isTried && Object.keys(faultsOf(draft)).length > 0 && (
+      {Object.keys(faults).length > 0 && (
         <p className={styles.wrong} role="alert">
           Something above is missing or wrong: the field says what.
         </p>
       )}
-      {saving.error && <ErrorBox error={saving.error} />}
+      <FormError />
       <div className={styles.actions}>
         <Button kind="main" type="submit" isBusy={saving.isPending}>
           {verb}
@@ -84,7 +78,7 @@ export function TemplateForm({ template, owner, verb, save, onSaved, back }: For
         <LinkButton {...back}>Cancel</LinkButton>
       </div>
       <LeaveQuestion isDirty={() => draft !== first && !isSaved.current} />
-    </form>
+    </Form>
   );
 }
 
@@ -100,13 +94,5 @@ function LeaveQuestion({ isDirty }: { isDirty: () => boolean }) {
     >
       <p>What you have changed here is lost then.</p>
     </Confirm>
-  );
-}
-
-/** Returns the fields that the control plane has refused, with its words. */
-function faultsIn(error: unknown): Faults {
-  if (!(error instanceof ApiError) || !error.is('VALIDATION_FAILED')) return {};
-  return Object.fromEntries(
-    error.body.details.map(({ path, message }) => [path.split(/[./[]/).find((part) => part !== '') ?? '', message]),
   );
 }

@@ -1,8 +1,9 @@
 import { getRouteApi } from '@tanstack/react-router';
-import { useState, type SyntheticEvent } from 'react';
+import { useState } from 'react';
 import { changedSearch } from '../../../data/changed-search.js';
 import { Button } from '../../../parts/button.js';
 import { Field, Input, Select } from '../../../parts/field.js';
+import { Form } from '../../../parts/form.js';
 import styles from '../operator.module.css';
 import { ACTIONS, type Action } from './actions.js';
 import type { AuditSearch } from './search.js';
@@ -20,8 +21,7 @@ export function AuditFilters({ search }: { search: AuditSearch }) {
   const [of, setOf] = useState(search.of ?? '');
   const go = (changed: { [Name in keyof AuditSearch]?: AuditSearch[Name] | undefined }) =>
     void navigate({ search: changedSearch(search, changed) });
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault();
+  const submit = () => {
     go({ by: by.trim() || undefined, of: of.trim() || undefined });
   };
   const dayField = (label: string, name: 'from' | 'to') => (
@@ -37,7 +37,7 @@ export function AuditFilters({ search }: { search: AuditSearch }) {
     </Field>
   );
   return (
-    <form role="search" onSubmit={submit}>
+    <Form role="search" onSubmit={submit}>
       <div className={styles.filter}>
         <Field label="Action">
           {(tied) => (
@@ -65,6 +65,6 @@ export function AuditFilters({ search }: { search: AuditSearch }) {
       <div className={styles.after}>
         <Button type="submit">Find</Button>
       </div>
-    </form>
+    </Form>
   );
 }

@@ -1,12 +1,13 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
-import { useState, type SyntheticEvent } from 'react';
+import { useState } from 'react';
 import { useAct } from '../../../data/act.js';
 import { api } from '../../../data/api.js';
 import { Button } from '../../../parts/button.js';
 import { Dialog, DialogActions } from '../../../parts/dialog.js';
 import { Field, Input, Select } from '../../../parts/field.js';
-import { ErrorBox, Loaded } from '../../../parts/states.js';
+import { Form, FormError } from '../../../parts/form.js';
+import { Loaded } from '../../../parts/states.js';
 import { gpuWords } from '../machine-state.js';
 import type { Machine, NewOffer } from '../models.js';
 import styles from '../operator.module.css';
@@ -53,15 +54,14 @@ function CreateForm({ machines, chosen, close }: Props) {
     [...OPERATED, ['offers']],
     close,
   );
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault();
+  const submit = () => {
     setTried(true);
     if ('terms' in read) create.mutate({ machine_id: machineId, num_gpus: Number(count), ...read.terms });
   };
   if (machines.length === 0) return <p>There is no machine yet: add one first.</p>;
   return (
-    <form className={styles.form} onSubmit={submit}>
-      <Field label="Machine">
+    <Form className={styles.form} onSubmit={submit} error={create.error}>
+      <Field name="machine_id" label="Machine">
         {(tied) => (
           <Select
             {...tied}
@@ -72,6 +72,7 @@ function CreateForm({ machines, chosen, close }: Props) {
         )}
       </Field>
       <Field
+        name="num_gpus"
         label="GPUs"
         hint="They are rented together. The offer can be rented as often as the machine has them free."
       >
@@ -88,13 +89,13 @@ function CreateForm({ machines, chosen, close }: Props) {
         )}
       </Field>
       <TermsFields draft={draft} faults={isTried && 'faults' in read ? read.faults : {}} onChange={setDraft} />
-      {create.error && <ErrorBox error={create.error} />}
+      <FormError />
       <DialogActions>
         <Button onClick={close}>Cancel</Button>
         <Button kind="main" type="submit" isBusy={create.isPending}>
           Offer
         </Button>
       </DialogActions>
-    </form>
+    </Form>
   );
 }

@@ -1,10 +1,10 @@
-import { useState, type SyntheticEvent } from 'react';
+import { useState } from 'react';
 import { useAct } from '../../../data/act.js';
 import { api } from '../../../data/api.js';
 import { changedFields } from '../../../data/changed-fields.js';
 import { Button } from '../../../parts/button.js';
 import { Dialog, DialogActions } from '../../../parts/dialog.js';
-import { ErrorBox } from '../../../parts/states.js';
+import { Form, FormError } from '../../../parts/form.js';
 import type { OperatedOffer } from '../models.js';
 import styles from '../operator.module.css';
 import { OPERATED } from '../queries.js';
@@ -43,26 +43,25 @@ function RepriceForm({ offer, close }: { offer: OperatedOffer; close: () => void
     [...OPERATED, ['offers']],
     close,
   );
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault();
+  const submit = () => {
     setTried(true);
     const was = termsOf(before);
     if ('terms' in read && 'terms' in was) change.mutate(changedFields(was.terms, read.terms));
   };
   return (
-    <form className={styles.form} onSubmit={submit}>
+    <Form className={styles.form} onSubmit={submit} error={change.error}>
       <p>
         The new terms apply to instances that are deployed from now on. Those of before keep theirs:{' '}
         {countRentals([offer])} at present.
       </p>
       <TermsFields draft={draft} faults={isTried && 'faults' in read ? read.faults : {}} onChange={setDraft} />
-      {change.error && <ErrorBox error={change.error} />}
+      <FormError />
       <DialogActions>
         <Button onClick={close}>Keep it as it is</Button>
         <Button kind="main" type="submit" isBusy={change.isPending}>
           Reprice
         </Button>
       </DialogActions>
-    </form>
+    </Form>
   );
 }

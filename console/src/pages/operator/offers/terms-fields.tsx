@@ -16,13 +16,23 @@ export function TermsFields({ draft, faults, onChange }: Props) {
   });
   return (
     <>
-      <Field label="Price in dollars per hour" hint="For all GPUs of the offer together." error={faults.price}>
+      <Field
+        name="price_per_hour_micro"
+        label="Price in dollars per hour"
+        hint="For all GPUs of the offer together."
+        error={faults.price}
+      >
         {(tied) => <Input {...tied} {...input('price')} />}
       </Field>
-      <Field label="Price of the disk in dollars per GB and hour" error={faults.storage}>
+      <Field
+        name="storage_price_per_gb_hour_micro"
+        label="Price of the disk in dollars per GB and hour"
+        error={faults.storage}
+      >
         {(tied) => <Input {...tied} {...input('storage')} />}
       </Field>
       <Field
+        name="release_stopped_after_hours"
         label="Release the GPUs of stopped instances after hours"
         hint="Nothing: a stopped instance keeps its GPUs."
         error={faults.release}

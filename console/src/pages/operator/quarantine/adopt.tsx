@@ -1,10 +1,10 @@
-import { useState, type SyntheticEvent } from 'react';
+import { useState } from 'react';
 import { useAct } from '../../../data/act.js';
 import { api } from '../../../data/api.js';
 import { Button } from '../../../parts/button.js';
 import { Dialog, DialogActions } from '../../../parts/dialog.js';
 import { Field, Input } from '../../../parts/field.js';
-import { ErrorBox } from '../../../parts/states.js';
+import { Form, FormError } from '../../../parts/form.js';
 import type { Adoption, Workload } from '../models.js';
 import styles from '../operator.module.css';
 import { OPERATED } from '../queries.js';
@@ -29,8 +29,7 @@ export function Adopt({ workload }: { workload: Workload }) {
     close,
   );
   const missing = IDS.filter(([name]) => workload[name] === null || isGone(workload, name));
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault();
+  const submit = () => {
     // Where the host does not say its terms, its disk stays as large as it is.
     const disk = workload.offer_id === null ? { disk_gb: Math.max(LEAST_DISK_GB, workload.disk_gb) } : {};
     adopt.mutate({ ...disk, ...given });
@@ -49,13 +48,13 @@ export function Adopt({ workload }: { workload: Workload }) {
         isOpen={given !== undefined}
         onClose={close}
       >
-        <form className={styles.form} onSubmit={submit}>
+        <Form className={styles.form} onSubmit={submit} error={adopt.error}>
           <p>
             It becomes an instance, with its disk and the GPUs that it holds.
             {missing.length === 0 && ' The host knows for whom it was deployed, and on which terms.'}
           </p>
           {missing.map(([name, label]) => (
-            <Field key={name} label={label}>
+            <Field key={name} name={name} label={label}>
               {(tied) => (
                 <Input
                   {...tied}
@@ -66,14 +65,14 @@ export function Adopt({ workload }: { workload: Workload }) {
               )}
             </Field>
           ))}
-          {adopt.error && <ErrorBox error={adopt.error} />}
+          <FormError />
           <DialogActions>
             <Button onClick={close}>Keep it as it is</Button>
             <Button kind="main" type="submit" isBusy={adopt.isPending}>
               Adopt
             </Button>
           </DialogActions>
-        </form>
+        </Form>
       </Dialog>
     </>
   );

@@ -5,7 +5,7 @@ import type { WebhookEndpoint } from '../../../data/models.js';
 import { Button } from '../../../parts/button.js';
 import { Dialog, DialogActions } from '../../../parts/dialog.js';
 import { Field, Input } from '../../../parts/field.js';
-import { ErrorBox } from '../../../parts/states.js';
+import { Form, FormError } from '../../../parts/form.js';
 import { say } from '../../../parts/toast.js';
 import styles from '../page.module.css';
 
@@ -27,14 +27,16 @@ export function ReplaySince({ endpoint: { id, enabled } }: { endpoint: WebhookEn
         Replay since…
       </Button>
       <Dialog title="Send again what has happened since" isOpen={isOpen} onClose={() => setOpen(false)}>
-        <form
+        <Form
           className={styles.form}
-          onSubmit={(event) => {
-            event.preventDefault();
-            replay.mutate(new Date(typed).toISOString());
-          }}
+          onSubmit={() => replay.mutate(new Date(typed).toISOString())}
+          error={replay.error}
         >
-          <Field label="Since" hint="In your time zone. Events that it has had already have the same id as before.">
+          <Field
+            name="since"
+            label="Since"
+            hint="In your time zone. Events that it has had already have the same id as before."
+          >
             {(tied) => (
               <Input
                 {...tied}
@@ -45,14 +47,14 @@ export function ReplaySince({ endpoint: { id, enabled } }: { endpoint: WebhookEn
               />
             )}
           </Field>
-          {replay.error && <ErrorBox error={replay.error} />}
+          <FormError />
           <DialogActions>
             <Button onClick={() => setOpen(false)}>Cancel</Button>
             <Button kind="main" type="submit" isBusy={replay.isPending}>
               Send again
             </Button>
           </DialogActions>
-        </form>
+        </Form>
       </Dialog>
     </>
   );

@@ -1,4 +1,4 @@
-import { useState, type SyntheticEvent } from 'react';
+import { useState } from 'react';
 import { useAct } from '../../../../data/act.js';
 import { api } from '../../../../data/api.js';
 import { useNow } from '../../../../data/clock.js';
@@ -6,8 +6,8 @@ import { Button } from '../../../../parts/button.js';
 import { ConfirmButton } from '../../../../parts/confirm-button.js';
 import { Dialog, DialogActions } from '../../../../parts/dialog.js';
 import { Field, Input } from '../../../../parts/field.js';
+import { Form, FormError } from '../../../../parts/form.js';
 import { Section } from '../../../../parts/page.js';
-import { ErrorBox } from '../../../../parts/states.js';
 import { At } from '../../../../parts/time.js';
 import type { Machine } from '../../models.js';
 import styles from '../../operator.module.css';
@@ -61,27 +61,23 @@ function Schedule({ id, name }: { id: string; name: string }) {
     OPERATED,
     close,
   );
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault();
-    schedule.mutate();
-  };
   return (
     <>
       <Button onClick={() => setOpen(true)} aria-haspopup="dialog">
         Schedule
       </Button>
       <Dialog title={`Schedule maintenance of ${name}`} isOpen={isOpen} onClose={close}>
-        <form className={styles.form} onSubmit={submit}>
+        <Form className={styles.form} onSubmit={() => schedule.mutate()} error={schedule.error}>
           <p>
             Running instances keep running. Nothing can be deployed or started during the window, or in the hour before
             it.
           </p>
-          <Field label="From (your time zone)">
+          <Field name="starts_at" label="From (your time zone)">
             {(tied) => (
               <Input {...tied} type="datetime-local" required value={from} onChange={(e) => setFrom(e.target.value)} />
             )}
           </Field>
-          <Field label="Until (your time zone)">
+          <Field name="ends_at" label="Until (your time zone)">
             {(tied) => (
               <Input
                 {...tied}
@@ -92,14 +88,14 @@ function Schedule({ id, name }: { id: string; name: string }) {
               />
             )}
           </Field>
-          {schedule.error && <ErrorBox error={schedule.error} />}
+          <FormError />
           <DialogActions>
             <Button onClick={close}>Keep it as it is</Button>
             <Button kind="main" type="submit" isBusy={schedule.isPending}>
               Schedule
             </Button>
           </DialogActions>
-        </form>
+        </Form>
       </Dialog>
     </>
   );

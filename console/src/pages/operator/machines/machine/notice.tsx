@@ -1,10 +1,10 @@
-import { useState, type SyntheticEvent } from 'react';
+import { useState } from 'react';
 import { useAct } from '../../../../data/act.js';
 import { api } from '../../../../data/api.js';
 import { Button } from '../../../../parts/button.js';
 import { Dialog, DialogActions } from '../../../../parts/dialog.js';
 import { Field, Input } from '../../../../parts/field.js';
-import { ErrorBox } from '../../../../parts/states.js';
+import { Form, FormError } from '../../../../parts/form.js';
 import { say } from '../../../../parts/toast.js';
 import type { Machine } from '../../models.js';
 import styles from '../../operator.module.css';
@@ -24,22 +24,18 @@ export function Notice({ machine: { id, name } }: { machine: Machine }) {
       say(`Told ${organizations} ${organizations === 1 ? 'organization' : 'organizations'}`);
     },
   );
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault();
-    send.mutate();
-  };
   return (
     <>
       <Button onClick={() => setOpen(true)} aria-haspopup="dialog">
         Tell its renters
       </Button>
       <Dialog title={`Tell all renters of ${name} something`} isOpen={isOpen} onClose={close}>
-        <form className={styles.form} onSubmit={submit}>
+        <Form className={styles.form} onSubmit={() => send.mutate()} error={send.error}>
           <p>
             Each organization with an instance on it gets an event, and its members a mail. Once in ten minutes, and it
             cannot be taken back.
           </p>
-          <Field label="Message" hint="Plain text on one line.">
+          <Field name="message" label="Message" hint="Plain text on one line.">
             {(tied) => (
               <Input
                 {...tied}
@@ -50,14 +46,14 @@ export function Notice({ machine: { id, name } }: { machine: Machine }) {
               />
             )}
           </Field>
-          {send.error && <ErrorBox error={send.error} />}
+          <FormError />
           <DialogActions>
             <Button onClick={close}>Keep it as it is</Button>
             <Button kind="main" type="submit" isBusy={send.isPending}>
               Tell them
             </Button>
           </DialogActions>
-        </form>
+        </Form>
       </Dialog>
     </>
   );

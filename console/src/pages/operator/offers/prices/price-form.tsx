@@ -1,6 +1,7 @@
-import { useState, type SyntheticEvent } from 'react';
+import { useState } from 'react';
 import { Button } from '../../../../parts/button.js';
 import { Field, Input, Select } from '../../../../parts/field.js';
+import { Form } from '../../../../parts/form.js';
 import type { OperatedOffer } from '../../models.js';
 import styles from '../../operator.module.css';
 import { countRentals } from '../rentals.js';
@@ -25,8 +26,7 @@ const PER = [
 export function PriceForm({ offers, hasFailed, draft, isBusy, onChange, onSubmit }: Props) {
   const [isTried, setTried] = useState(false);
   const faults = isTried ? faultsOf(draft) : {};
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault();
+  const submit = () => {
     setTried(true);
     if (offers.length > 0 && Object.keys(faultsOf(draft)).length === 0) onSubmit();
   };
@@ -36,7 +36,7 @@ export function PriceForm({ offers, hasFailed, draft, isBusy, onChange, onSubmit
     onChange: ({ target }: React.ChangeEvent<HTMLInputElement>) => onChange({ ...draft, [name]: target.value }),
   });
   return (
-    <form onSubmit={submit} aria-label="New prices">
+    <Form onSubmit={submit} aria-label="New prices">
       <div className={styles.filter}>
         <Field label="New price in dollars per hour" hint="Empty: it stays." error={faults.price}>
           {(tied) => <Input {...tied} {...money('price')} />}
@@ -58,7 +58,7 @@ export function PriceForm({ offers, hasFailed, draft, isBusy, onChange, onSubmit
           {hasFailed ? 'Try again with' : 'Reprice'} {countOf(offers.length)}
         </Button>
       </p>
-    </form>
+    </Form>
   );
 }
 

@@ -70,6 +70,7 @@ function Credit({ organization: { id, name } }: { organization: Shown }) {
         )}
       </Field>
       <Field
+        name="amount_micro"
         label="Amount in dollars"
         error={
           text !== '' && micro === undefined ? 'Give dollars, with at most six digits after the point.' : undefined
@@ -115,7 +116,7 @@ function Suspend({ organization: { id, name } }: { organization: Shown }) {
         It can neither deploy nor start nor invite. Running instances are stopped at once. Its members can still sign
         in, read, pay and destroy. Disks are kept and charged; after that time they are destroyed.
       </p>
-      <Field label="Days for which disks are kept">
+      <Field name="keep_disks_days" label="Days for which disks are kept">
         {(tied) => (
           <Input
             {...tied}

@@ -2,7 +2,7 @@ import { Button } from '../../../../parts/button.js';
 import { CheckBox, Field, Input, Select } from '../../../../parts/field.js';
 import styles from '../../operator.module.css';
 import { OrganizationChoice } from '../../organization-choice.js';
-import { NEW_DOMAIN, type DomainDraft } from './draft.js';
+import { isSent, NEW_DOMAIN, type DomainDraft } from './draft.js';
 
 const MOST = 100;
 const ROLES = (['member', 'viewer', 'billing'] as const).map((value) => ({ value, label: value }));
@@ -14,6 +14,7 @@ interface Props {
 
 /** The domains for whose addresses a company's sign-in speaks, and what their people become. */
 export function DomainFields({ domains, change }: Props) {
+  const sent = domains.filter(isSent);
   const set = (index: number, fields: Partial<DomainDraft>) =>
     change(domains.map((line, at) => (at === index ? { ...line, ...fields } : line)));
   return (
@@ -21,7 +22,7 @@ export function DomainFields({ domains, change }: Props) {
       <ul className={styles.list}>
         {domains.map((line, index) => (
           <li key={index} className={styles.group}>
-            <DomainLine line={line} set={(fields) => set(index, fields)} />
+            <DomainLine name={`domains.${sent.indexOf(line)}`} line={line} set={(fields) => set(index, fields)} />
             <div className={styles.acts}>
               <Button onClick={() => change(domains.filter((_, at) => at !== index))}>
                 Remove {line.domain === '' ? 'this domain' : line.domain}
@@ -37,11 +38,17 @@ export function DomainFields({ domains, change }: Props) {
   );
 }
 
-function DomainLine({ line, set }: { line: DomainDraft; set: (fields: Partial<DomainDraft>) => void }) {
+interface LineProps {
+  name: string;
+  line: DomainDraft;
+  set: (fields: Partial<DomainDraft>) => void;
+}
+
+function DomainLine({ name, line, set }: LineProps) {
   return (
     <>
       <div className={styles.filter}>
-        <Field label="Domain" hint="Such as acme.example. Domains below it do not count.">
+        <Field name={name} label="Domain" hint="Such as acme.example. Domains below it do not count.">
           {(tied) => (
             <Input
               {...tied}

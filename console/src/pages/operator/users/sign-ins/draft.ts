@@ -24,9 +24,12 @@ export function draftOf(issuer: Issuer | undefined): SignInDraft {
 
 /** Returns what to send of it. Lines without a domain are left out. */
 export function bodyOf({ name, issuer, client_id, listed, domains }: SignInDraft) {
-  const given = domains.map((line) => ({ ...line, domain: line.domain.trim().toLowerCase() }));
   return {
     ...{ name: name.trim(), issuer: issuer.trim(), client_id: client_id.trim(), listed },
-    domains: given.filter(({ domain }) => domain !== ''),
+    domains: domains.filter(isSent).map((line) => ({ ...line, domain: line.domain.trim().toLowerCase() })),
   };
+}
+
+export function isSent({ domain }: DomainDraft): boolean {
+  return domain.trim() !== '';
 }

@@ -1,12 +1,13 @@
 import { useNavigate } from '@tanstack/react-router';
-import { useState, type SyntheticEvent } from 'react';
+import { useState } from 'react';
 import { useAct } from '../../../../data/act.js';
 import { useDraft } from '../../../../data/draft.js';
 import { Button, LinkButton } from '../../../../parts/button.js';
 import { CopyLine } from '../../../../parts/copy.js';
 import { CheckBox, Field, Input } from '../../../../parts/field.js';
+import { Form, FormError } from '../../../../parts/form.js';
 import { Section } from '../../../../parts/page.js';
-import { ErrorBox, Notice } from '../../../../parts/states.js';
+import { Notice } from '../../../../parts/states.js';
 import type { Issuer } from '../../models.js';
 import styles from '../../operator.module.css';
 import { OPERATED } from '../../queries.js';
@@ -35,12 +36,8 @@ export function SignInForm({ issuer, verb, save }: Props) {
     () => void navigate({ to: LIST }),
   );
   const change = (fields: Partial<SignInDraft>) => setDraft((before) => ({ ...before, ...fields }));
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault();
-    saving.mutate();
-  };
   const textField = (name: 'name' | 'issuer' | 'client_id', label: string, hint: string, maxLength: number) => (
-    <Field label={label} hint={hint}>
+    <Field name={name} label={label} hint={hint}>
       {(tied) => (
         <Input
           {...tied}
@@ -54,7 +51,7 @@ export function SignInForm({ issuer, verb, save }: Props) {
     </Field>
   );
   return (
-    <form onSubmit={submit}>
+    <Form onSubmit={() => saving.mutate()} error={saving.error}>
       <Notice kind="warning">
         <p>
           Whoever runs this sign-in can sign in here as everybody with an address at its domains. Add only domains that
@@ -63,7 +60,11 @@ export function SignInForm({ issuer, verb, save }: Props) {
       </Notice>
       <div className={styles.narrow}>
         {issuer === undefined && (
-          <Field label="Word for the company" hint="Small letters, digits and hyphens, such as acme. It stays.">
+          <Field
+            name="id"
+            label="Word for the company"
+            hint="Small letters, digits and hyphens, such as acme. It stays."
+          >
             {(tied) => (
               <Input
                 {...tied}
@@ -81,6 +82,7 @@ export function SignInForm({ issuer, verb, save }: Props) {
         {textField('issuer', 'Issuer', 'Its https address, as in its metadata.', 512)}
         {textField('client_id', 'Client id', 'What the issuer knows this control plane by.', 256)}
         <Field
+          name="client_secret"
           label="Client secret"
           hint={issuer?.has_client_secret ? 'Leave it empty to keep the one that is set.' : 'No page shows it again.'}
         >
@@ -102,25 +104,29 @@ export function SignInForm({ issuer, verb, save }: Props) {
           onChange={({ target }) => change({ listed: target.checked })}
         />
       </div>
-      {draft.id !== '' && (
-        <Section title="Redirect address: the company registers it at its sign-in">
-          <CopyLine label="Redirect address" text={`${location.origin}/sign-in/company/${draft.id}/return`} />
-          <p className={styles.note}>
-            At the address in GPURENT_PUBLIC_URL. A confidential web client, the code flow with PKCE, and the scopes
-            openid, email and profile. The company must send email, and email_verified as true.
-          </p>
-        </Section>
-      )}
+      {draft.id !== '' && <RedirectAddress id={draft.id} />}
       <Section title="Domains">
         <DomainFields domains={draft.domains} change={(domains) => change({ domains })} />
       </Section>
-      {saving.error && <ErrorBox error={saving.error} />}
+      <FormError />
       <div className={styles.acts}>
         <Button kind="main" type="submit" isBusy={saving.isPending}>
           {verb}
         </Button>
         <LinkButton to={LIST}>Cancel</LinkButton>
       </div>
-    </form>
+    </Form>
+  );
+}
+
+function RedirectAddress({ id }: { id: string }) {
+  return (
+    <Section title="Redirect address: the company registers it at its sign-in">
+      <CopyLine label="Redirect address" text={`${location.origin}/sign-in/company/${id}/return`} />
+      <p className={styles.note}>
+        At the address in GPURENT_PUBLIC_URL. A confidential web client, the code flow with PKCE, and the scopes openid,
+        email and profile. The company must send email, and email_verified as true.
+      </p>
+    </Section>
   );
 }
