@@ -13,14 +13,12 @@ export type Wanted = Pick<
 const AGAIN_MS = 30_000;
 
 /** The offers that can be rented now, `limit` at a time. */
-export const freeOffers = (wanted: Wanted, limit: number) => ({
-  ...inPages(
+export const freeOffers = (wanted: Wanted, limit: number) =>
+  inPages(
     ['offers', 'free', wanted, limit],
     (page, signal) => api.get('/v1/offers', { params: { query: { ...wanted, ...page } }, signal }),
-    limit,
-  ),
-  refetchInterval: AGAIN_MS,
-});
+    { limit, refetchInterval: AGAIN_MS },
+  );
 
 /** How many offers there are, and of what. */
 export const offerCounts = ({ sort: _, ...wanted }: Wanted) =>

@@ -18,7 +18,7 @@ interface Answer {
 export const inPages = <Page extends Answer>(
   queryKey: QueryKey,
   read: (page: Asked, signal: AbortSignal) => Promise<Page>,
-  limit = PAGE,
+  { limit = PAGE, refetchInterval = false }: { limit?: number; refetchInterval?: number | false } = {},
 ) =>
   infiniteQueryOptions({
     queryKey,
@@ -27,6 +27,7 @@ export const inPages = <Page extends Answer>(
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ next_cursor }: Page) => next_cursor ?? undefined,
     placeholderData: keepPreviousData,
+    refetchInterval,
   });
 
 /** Returns the items of the pages that were read. */
