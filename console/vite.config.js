@@ -9,7 +9,8 @@ const OUT = join(import.meta.dirname, '../dist/console');
 /** The browsers of 2024 and later: they know light-dark() and nested rules. */
 const BROWSERS = ['chrome123', 'firefox121', 'safari17.5'];
 /** What almost every page uses; charts and Markdown bring libraries that few do. */
-const SHARED = /\/console\/src\/(?:data|parts|text)\/(?!chart|markdown)[^/]+$/;
+const SHARED =
+  /\/console\/src\/(?:data|parts|text)\/(?!chart|plot|gaps|markdown|spend-caps|limit-fields|secret-dialog|request-keys|send-once)[^/]+$/;
 /** In development the control plane of `npm run dev` answers what the console asks for. */
 const CONTROL_PLANE = process.env['GPURENT_DEV_URL'] ?? 'http://127.0.0.1:8080';
 
