@@ -23,7 +23,7 @@ it('shows the network in bytes per second, whatever the span of a value', () => 
   const nothing = { gpus: [], cpu_cores: [], cpu_limit_cores: [], memory_used_bytes: [], memory_limit_bytes: [] };
   const usage = { ...nothing, disk_used_bytes: [], disk_limit_bytes: [], resolution_seconds: 60 };
   const [network] = chartsOf({ ...usage, network_in_bytes: [61_440, null], network_out_bytes: [0, 0] } as never);
-  expect(network?.title).toBe('Network, mean of 1 min');
+  expect(network?.title).toBe('Network, mean of 1\u00a0min');
   expect(network?.lines.map(({ values }) => values)).toEqual([
     [1_024, null],
     [0, 0],

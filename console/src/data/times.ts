@@ -14,13 +14,18 @@ const UNITS: readonly (readonly [number, string])[] = [
   [SECOND, 's'],
 ];
 
-/** Returns a duration in its two largest units, never longer than it is: `6 h 20 min`, `12 s`. */
+/** Returns a duration in its two largest units, never longer than it is: `6 h 20 min`, `12 s`. No line breaks in it. */
 export function duration(ms: number): string {
   const first = UNITS.findIndex(([unit]) => ms >= unit);
-  if (first < 0) return '0 s';
+  if (first < 0) return unbroken('0 s');
   const [[unit, name], next] = [UNITS[first] ?? [SECOND, 's'], UNITS[first + 1]];
   const rest = next ? Math.floor((ms % unit) / next[0]) : 0;
-  return `${Math.floor(ms / unit)} ${name}${next && rest > 0 ? ` ${rest} ${next[1]}` : ''}`;
+  return unbroken(`${Math.floor(ms / unit)} ${name}${next && rest > 0 ? ` ${rest} ${next[1]}` : ''}`);
+}
+
+/** Returns the words with spaces at which no line breaks. */
+function unbroken(words: string): string {
+  return words.replaceAll(' ', '\u00a0');
 }
 
 /** Returns a duration with every millisecond that it has: `2 h 3 min 4.005 s`. */

@@ -34,8 +34,8 @@ it('shows what is free, how long the balance lasts with it, and what does not fi
   const offers = page.locator('main li');
   await offers.nth(1).getByText('your balance lasts').waitFor();
   expect(await offers.allTextContents()).toEqual([
-    expect.stringContaining('your balance lasts 8 h 20 min') as string,
-    expect.stringContaining('your balance lasts 2 h 13 min') as string,
+    expect.stringContaining('your balance lasts 8\u00a0h\u00a020\u00a0min') as string,
+    expect.stringContaining('your balance lasts 2\u00a0h\u00a013\u00a0min') as string,
   ]);
   await window.shoot('market');
   await window.checkAccess();
