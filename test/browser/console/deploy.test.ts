@@ -168,6 +168,11 @@ it('ranks machines for the template, page by page, and keeps what was typed when
   await page.waitForSelector('aside button:enabled');
   expect(await machines.count()).toBe(1);
   await expectTyped();
+  // Beside the rail of a small window the machine keeps its width: its price and what can be done stand below it.
+  const whole = page.viewportSize() ?? { width: 1_440, height: 900 };
+  await page.setViewportSize({ width: 800, height: 900 });
+  expect((await machines.locator('p').first().boundingBox())?.width).toBeGreaterThan(400);
+  await page.setViewportSize(whole);
   await page.getByLabel('Template', { exact: true }).selectOption({ label: 'vLLM' });
   await page.getByLabel('MODEL').waitFor();
   await expectTyped();
