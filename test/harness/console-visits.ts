@@ -4,7 +4,7 @@ import type { ConsoleWindow } from './console.js';
 
 export const PHONE = 360;
 
-/** Throws unless nothing of a page is still being read, nothing has failed, nothing is wider than a phone, and nothing has jumped. */
+/** Throws unless nothing of a page is still being read, nothing has failed, nothing is wider than a phone or cut, and nothing has jumped. */
 export async function isWhole(window: ConsoleWindow, path: string): Promise<void> {
   const { page } = window;
   await eventually(`${path} to be read`, async () => (await page.locator('main [aria-label^=Loading]').count()) === 0);
@@ -12,7 +12,28 @@ export async function isWhole(window: ConsoleWindow, path: string): Promise<void
   if (alerts.length > 0) throw new Error(`${path}: ${alerts.join()}`);
   await checkWidth(window, path);
   await window.checkShifts(path);
+  const flaws = await page.evaluate<string[]>(FIND_FLAWS);
+  if (flaws.length > 0) throw new Error(`${path}: ${flaws.join()}`);
 }
+
+/** Finds what is cut on a phone without a hint that there is more of it; it runs in the browser. */
+const FIND_FLAWS = `(() => {
+  const all = (selector) => [...document.querySelectorAll(selector)];
+  const said = (words) => (each) => words + ': ' + each.textContent.slice(0, 40);
+  const isOutside = (inner, outer) => inner.left < outer.left - 1 || inner.right > outer.right + 1;
+  const hasMore = ({ scrollLeft, scrollWidth, clientWidth }) => scrollWidth - clientWidth - scrollLeft > 1;
+  return [
+    ...all('header').filter((line) => !line.closest('main') && line.offsetHeight > 60).map(said('more than a row')),
+    ...all('main nav > [data-active=true]')
+      .filter((tab) => isOutside(tab.getBoundingClientRect(), tab.parentElement.getBoundingClientRect()))
+      .map(said('the tab is out of sight')),
+    ...all('main :is(nav:has(> [data-active]), [role=region])')
+      .filter((box) => hasMore(box) && !box.dataset.more?.includes('after'))
+      .map(said('no hint of more')),
+    ...all('main tr > *').filter((cell) => cell.scrollWidth > cell.clientWidth + 1).map(said('wider than its cell')),
+    ...all('main tbody tr > :first-child').filter((cell) => cell.offsetWidth < 120).map(said('too narrow')),
+  ];
+})()`;
 
 async function checkWidth({ page }: ConsoleWindow, path: string): Promise<void> {
   const width = Number(await page.evaluate('document.documentElement.scrollWidth'));

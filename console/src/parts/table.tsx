@@ -1,11 +1,12 @@
-import type { ReactNode } from 'react';
+import { useRef, type ReactNode } from 'react';
 import { classNames } from './class-names.js';
+import { useMoreAside } from './more-aside.js';
 import styles from './table.module.css';
 
 export interface Column<Row> {
   title: string;
   cell: (row: Row) => ReactNode;
-  /** Numbers and money stand at the end of their column. */
+  /** Numbers, money and acts stand at the end of their column. */
   isNumber?: boolean;
 }
 
@@ -22,9 +23,11 @@ interface TableProps<Row> {
 /** A table. It scrolls in itself, and keeps its first column, which names the row. */
 export function Table<Row>({ label, columns, rows, keyOf, isWeak }: TableProps<Row>) {
   const classOf = ({ isNumber }: Column<Row>) => classNames(isNumber && styles.number) || undefined;
+  const frame = useRef<HTMLDivElement>(null);
+  useMoreAside(frame);
   return (
     // Those who have no mouse scroll it by the keyboard.
-    <div className={styles.frame} role="region" aria-label={label} tabIndex={0}>
+    <div ref={frame} className={styles.frame} role="region" aria-label={label} tabIndex={0}>
       <table className={styles.table} aria-label={label}>
         <thead>
           <tr>

@@ -66,17 +66,16 @@ export function TransactionsTab() {
 const COLUMNS: readonly Column<Transaction>[] = [
   {
     title: 'When',
-    cell: ({ created_at }) => (
-      <time className={styles.day} dateTime={created_at}>
-        {exactTime(created_at)}
-      </time>
-    ),
+    cell: ({ created_at }) => <time dateTime={created_at}>{exactTime(created_at)}</time>,
   },
+  // Beside its time, a phone shows it whole.
+  { title: 'Amount', cell: ({ amount_micro }) => <Money micro={amount_micro} />, isNumber: true },
   {
     title: 'What',
-    cell: ({ kind, meter }) => (meter === null ? kind : `${kind} for ${meter === 'gpu' ? 'GPU' : meter}`),
+    cell: ({ kind, meter }) => (
+      <span className={styles.kind}>{meter === null ? kind : `${kind} for ${meter === 'gpu' ? 'GPU' : meter}`}</span>
+    ),
   },
-  { title: 'Amount', cell: ({ amount_micro }) => <Money micro={amount_micro} />, isNumber: true },
   {
     title: 'For',
     cell: ({ instance_id, reason }) =>
