@@ -72,6 +72,12 @@ it('shows what failed first and why, and runs nothing that a name contains', asy
   expect(await page.textContent('main li')).toContain('memory');
   await window.shoot('instances');
   await window.checkAccess();
+  // However long one of them is, amounts stand below each other.
+  await page.evaluate(`document.querySelector('main li dl > :last-child dd').textContent = '$12345.123456'`);
+  const lefts = await page.evaluate<number[]>(
+    `[...document.querySelectorAll('main li dl')].map((each) => each.getBoundingClientRect().left)`,
+  );
+  expect(new Set(lefts).size).toBe(1);
 });
 
 it('tells of one instance how it is, what it wrote, what it cost and how to reach it', async () => {

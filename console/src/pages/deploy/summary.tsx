@@ -112,6 +112,7 @@ function Figures({ estimate, since }: { estimate: Estimate; since: string }) {
         {warning !== null && <Notice kind="warning">{warning}</Notice>}
       </div>
       <Facts
+        inLines
         facts={[
           ...(gpu_per_hour_micro === null
             ? []

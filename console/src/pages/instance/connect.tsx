@@ -12,7 +12,7 @@ export function Connect({ instance }: { instance: Instance }) {
   const command = sshCommand(instance);
   if (status === 'destroyed') return null;
   return (
-    <Section title="Connect">
+    <Section title="Connect" actions={command !== undefined && <Answered at={ssh_ready_at} />}>
       <div className={styles.connect}>
         {command === undefined ? (
           <p className={styles.muted}>The address comes when the instance runs.</p>
@@ -30,19 +30,23 @@ export function Connect({ instance }: { instance: Instance }) {
           )}
           {access_token !== null && <CopyButton label="Copy the access token" text={access_token} />}
         </div>
-        {command !== undefined && (
-          <p className={styles.muted}>
-            {ssh_ready_at === null ? (
-              'SSH has not answered yet.'
-            ) : (
-              <>
-                SSH answered <Ago at={ssh_ready_at} />.
-              </>
-            )}
-          </p>
-        )}
       </div>
     </Section>
+  );
+}
+
+/** Whether SSH has answered, and since when. */
+function Answered({ at }: { at: string | null }) {
+  return (
+    <p className={styles.muted}>
+      {at === null ? (
+        'SSH has not answered yet.'
+      ) : (
+        <>
+          SSH answered <Ago at={at} />.
+        </>
+      )}
+    </p>
   );
 }
 
