@@ -55,7 +55,12 @@ function Swatch({ name, words }: { name: Colour; words: string }) {
 
 /** The exact figures of the day under the pointer. */
 function Readout({ day }: { day: DailySpend | undefined }) {
-  if (!day) return <span className={styles.readout}>Days of UTC. Point at one to read it</span>;
+  if (!day)
+    return (
+      <span className={styles.readout}>
+        Days of UTC<span className={styles.hint}>. Point at one to read it</span>
+      </span>
+    );
   return (
     <span className={styles.readout}>
       {day.date} (UTC): GPU <Money micro={day.gpu_micro} />, disk <Money micro={day.disk_micro} />
@@ -67,7 +72,8 @@ function plotOf({ colourOf, axis }: Look, series: Series, choose: (index: number
   const { at, total, disk, balance } = series;
   const money = { incrs: WHOLE_STEPS, values: (_plot: UPlot, ticks: number[]) => ticks.map(exactMoney), size: 72 };
   const steps = UPlot.paths.stepped?.({ align: 1 });
-  const area = { width: 1, points: { show: false }, ...(steps ? { paths: steps } : {}) };
+  // Without a line: it would be drawn along zero on days without a charge.
+  const area = { points: { show: false }, ...(steps ? { paths: steps } : {}) };
   const fromZero = {
     range: (_plot: UPlot, _low: number, high: number): [number, number] => [0, high > 0 ? high * 1.1 : 1_000_000],
   };
@@ -84,8 +90,8 @@ function plotOf({ colourOf, axis }: Look, series: Series, choose: (index: number
     ],
     series: [
       {},
-      { ...area, label: 'GPU', stroke: colourOf('gpu'), fill: colourOf('gpu') },
-      { ...area, label: 'disk', stroke: colourOf('disk'), fill: colourOf('disk') },
+      { ...area, label: 'GPU', fill: colourOf('gpu') },
+      { ...area, label: 'disk', fill: colourOf('disk') },
       {
         label: 'balance',
         scale: 'balance',

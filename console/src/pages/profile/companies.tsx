@@ -39,7 +39,7 @@ export function Companies() {
                   title: 'Last used',
                   cell: ({ last_used_at }) => (last_used_at === null ? 'never' : <Ago at={last_used_at} />),
                 },
-                { title: 'Acts', cell: (account) => <Unlink account={account} /> },
+                { title: 'Acts', cell: (account) => <Unlink account={account} />, isNumber: true },
               ]}
             />
           )

@@ -67,7 +67,7 @@ function List({ factors }: { factors: readonly Factor[] }) {
           title: 'Last used',
           cell: ({ last_used_at }) => (last_used_at === null ? 'never' : <Ago at={last_used_at} />),
         },
-        { title: 'Acts', cell: (factor) => <Remove factor={factor} isLast={factors.length === 1} /> },
+        { title: 'Acts', cell: (factor) => <Remove factor={factor} isLast={factors.length === 1} />, isNumber: true },
       ]}
     />
   );

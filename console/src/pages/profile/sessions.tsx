@@ -28,7 +28,11 @@ export function Sessions() {
               { title: 'Address', cell: ({ address }) => address ?? 'unknown' },
               { title: 'Last used', cell: ({ last_used_at }) => <Ago at={last_used_at} /> },
               { title: 'Signed in', cell: ({ created_at }) => <Ago at={created_at} /> },
-              { title: 'Acts', cell: (session) => (session.is_current ? 'this browser' : <End session={session} />) },
+              {
+                title: 'Acts',
+                cell: (session) => (session.is_current ? 'this browser' : <End session={session} />),
+                isNumber: true,
+              },
             ]}
           />
         )}

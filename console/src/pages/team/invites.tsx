@@ -40,7 +40,7 @@ export function Invites() {
                 { title: 'Invited', cell: ({ email }) => email },
                 { title: 'Role', cell: ({ role }) => role },
                 { title: 'Ends', cell: ({ expires_at }) => <Ago at={expires_at} /> },
-                { title: 'Acts', cell: ({ id, email }) => <Withdraw id={id} email={email} /> },
+                { title: 'Acts', cell: ({ id, email }) => <Withdraw id={id} email={email} />, isNumber: true },
               ]}
             />
           )

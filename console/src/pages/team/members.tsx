@@ -36,6 +36,7 @@ export function Members({ organization, userId }: { organization: string; userId
                     {member.id !== userId && <Remove member={member} organization={organization} />}
                   </div>
                 ),
+                isNumber: true,
               },
             ]}
           />

@@ -102,7 +102,7 @@ function Types({ types, onChoose, isEmpty }: TypesProps) {
   const id = useId();
   const isWrong = isEmpty && types?.length === 0;
   return (
-    <fieldset className={styles.types}>
+    <fieldset>
       <legend>Types of events</legend>
       <CheckBox
         label="All, also those that later releases add"

@@ -44,22 +44,24 @@ export function BasicFields({ owner, draft, faults, change }: FieldsProps & { ow
           )}
         </Field>
       </div>
-      <Field
-        name="image"
-        label="Image"
-        hint={draft.kind === 'vm' ? 'An image that contains a disk.' : 'For example docker.io/library/debian:12'}
-        error={faults.image}
-      >
-        {(tied) => (
-          <Input
-            {...tied}
-            maxLength={512}
-            spellCheck={false}
-            value={draft.image}
-            onChange={({ target }) => change({ image: target.value })}
-          />
-        )}
-      </Field>
+      <div className={styles.wide}>
+        <Field
+          name="image"
+          label="Image"
+          hint={draft.kind === 'vm' ? 'An image that contains a disk.' : 'For example docker.io/library/debian:12'}
+          error={faults.image}
+        >
+          {(tied) => (
+            <Input
+              {...tied}
+              maxLength={512}
+              spellCheck={false}
+              value={draft.image}
+              onChange={({ target }) => change({ image: target.value })}
+            />
+          )}
+        </Field>
+      </div>
       <Field name="kind" label="Kind">
         {(tied) => <Select {...tied} choices={KINDS} value={draft.kind} onChoose={(kind) => change({ kind })} />}
       </Field>

@@ -61,7 +61,7 @@ function Cells({ name, row, fault, set }: CellsProps) {
         : { ...row, protocol, open_button: false, guard: row.guard === 'proxy' ? 'none' : row.guard },
     );
   return (
-    <div className={styles.cells}>
+    <div className={styles.port}>
       <Field name={name} label="Port" error={fault}>
         {(tied) => (
           <Input

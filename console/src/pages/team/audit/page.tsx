@@ -118,7 +118,7 @@ function Entries({ entries }: { entries: readonly AuditEntry[] }) {
 
 function Actor({ entry: { actor_kind, actor_name } }: { entry: AuditEntry }) {
   return (
-    <span className={styles.reason}>
+    <span className={styles.actor}>
       {actor_kind === 'api_key' && 'API key '}
       {actor_name}
     </span>

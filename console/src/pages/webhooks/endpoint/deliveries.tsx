@@ -73,7 +73,7 @@ function List({ deliveries, isOn }: { deliveries: readonly WebhookDelivery[]; is
         { title: 'Made', cell: ({ created_at }) => <Ago at={created_at} /> },
         { title: 'Attempts', cell: ({ attempts }) => attempts, isNumber: true },
         { title: 'Answer', cell: (delivery) => <Answer delivery={delivery} /> },
-        { title: 'Acts', cell: (delivery) => <Replay delivery={delivery} isOn={isOn} /> },
+        { title: 'Acts', cell: (delivery) => <Replay delivery={delivery} isOn={isOn} />, isNumber: true },
       ]}
     />
   );
