@@ -1,9 +1,9 @@
 import { AlertDialog } from '@base-ui/react/alert-dialog';
 import { Dialog as BaseDialog } from '@base-ui/react/dialog';
-import { useState, type ReactNode } from 'react';
+import { useState, type ComponentProps, type ReactNode } from 'react';
 import { Button } from './button.js';
 import styles from './dialog.module.css';
-import { ErrorBox } from './states.js';
+import { ErrorBox, Loaded } from './states.js';
 
 interface DialogProps {
   title: string;
@@ -27,6 +27,20 @@ export function Dialog({ title, isOpen, onClose, closesByButtonOnly = false, chi
         </BaseDialog.Popup>
       </BaseDialog.Portal>
     </BaseDialog.Root>
+  );
+}
+
+/** Shows what a query has read, in a dialog; while there is nothing of it, a button closes the dialog: a phone has no Escape. */
+export function LoadedInDialog<T>({ onClose, ...loaded }: ComponentProps<typeof Loaded<T>> & { onClose: () => void }) {
+  return (
+    <>
+      <Loaded {...loaded} />
+      {loaded.query.data === undefined && (
+        <DialogActions>
+          <Button onClick={onClose}>Cancel</Button>
+        </DialogActions>
+      )}
+    </>
   );
 }
 

@@ -31,6 +31,27 @@ function watchFor(window: ConsoleWindow, words: string): { isLoaded: boolean; sc
   return seen;
 }
 
+/** Opens the dialog of an offer before there is a machine, and leaves it by each of its buttons, also where machines cannot be read. */
+async function offersNothingYet(window: ConsoleWindow): Promise<void> {
+  const { page } = window;
+  const dialog = page.getByRole('dialog', { name: 'Offer GPUs of a machine' });
+  const machines = '**/v1/operator/machines?*';
+  window.expectComplaints(/422/);
+  await page.route(machines, (route) =>
+    route.fulfill({ status: 422, json: { code: 'VALIDATION_FAILED', message: 'not now', request_id: 'r' } }),
+  );
+  await window.goTo('/operator/offers?machine=');
+  await dialog.getByText('not now').waitFor();
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  await page.unroute(machines);
+  await window.goTo('/operator/offers?machine=');
+  await dialog.getByRole('button', { name: 'Cancel' }).waitFor();
+  await dialog.getByRole('link', { name: 'Add a machine' }).click();
+  await page.waitForURL('**/operator/machines/new');
+  await window.goTo('/operator');
+}
+
 it('leads from an empty control plane over one line to a machine that is offered, and reprices', async () => {
   const window = await openAsOperator();
   const { page } = window;
@@ -40,6 +61,7 @@ it('leads from an empty control plane over one line to a machine that is offered
   await next.getByRole('link', { name: 'Add a machine' }).waitFor();
   await window.checkAccess();
   await window.shoot('operator-first-minutes');
+  await offersNothingYet(window);
   await next.getByRole('link', { name: 'Add a machine' }).click();
   await eventually('the page for operators', () => seen.isLoaded);
   await page.getByRole('button', { name: 'Make the line to paste' }).click();

@@ -6,7 +6,7 @@ import { me } from '../../data/queries.js';
 import { may, useMay } from '../../data/rights.js';
 import { Button, LinkButton } from '../../parts/button.js';
 import { ConfirmButton } from '../../parts/confirm-button.js';
-import { Dialog } from '../../parts/dialog.js';
+import { Dialog, LoadedInDialog } from '../../parts/dialog.js';
 import { Section } from '../../parts/page.js';
 import { SecretDialog } from '../../parts/secret-dialog.js';
 import { CapMeters, CapsForm } from '../../parts/spend-caps.js';
@@ -144,7 +144,7 @@ function KeyCaps({ id, close }: { id: string; close: () => void }) {
   const query = useQuery(keyCaps(id));
   const mayPay = may(useQuery(me).data, 'change_money');
   return (
-    <Loaded query={query}>
+    <LoadedInDialog query={query} onClose={close}>
       {(caps) => (
         <div className={styles.form}>
           <CapMeters caps={caps} />
@@ -160,6 +160,6 @@ function KeyCaps({ id, close }: { id: string; close: () => void }) {
           )}
         </div>
       )}
-    </Loaded>
+    </LoadedInDialog>
   );
 }

@@ -3,11 +3,10 @@ import { getRouteApi } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useAct } from '../../../data/act.js';
 import { api } from '../../../data/api.js';
-import { Button } from '../../../parts/button.js';
-import { Dialog, DialogActions } from '../../../parts/dialog.js';
+import { Button, LinkButton } from '../../../parts/button.js';
+import { Dialog, DialogActions, LoadedInDialog } from '../../../parts/dialog.js';
 import { Field, Input, Select } from '../../../parts/field.js';
 import { Form, FormError } from '../../../parts/form.js';
-import { Loaded } from '../../../parts/states.js';
 import { gpuWords } from '../machine-state.js';
 import type { Machine, NewOffer } from '../models.js';
 import styles from '../operator.module.css';
@@ -25,11 +24,11 @@ export function CreateDialog() {
   const close = () => void navigate({ search: {}, replace: true });
   return (
     <Dialog title="Offer GPUs of a machine" isOpen={machine !== undefined} onClose={close}>
-      <Loaded query={query} rows={4}>
+      <LoadedInDialog query={query} rows={4} onClose={close}>
         {(machines) => (
           <CreateForm machines={machines.filter(({ lost }) => !lost)} chosen={machine ?? ''} close={close} />
         )}
-      </Loaded>
+      </LoadedInDialog>
     </Dialog>
   );
 }
@@ -58,7 +57,7 @@ function CreateForm({ machines, chosen, close }: Props) {
     setTried(true);
     if ('terms' in read) create.mutate({ machine_id: machineId, num_gpus: Number(count), ...read.terms });
   };
-  if (machines.length === 0) return <p>There is no machine yet: add one first.</p>;
+  if (machines.length === 0) return <NoMachine close={close} />;
   return (
     <Form className={styles.form} onSubmit={submit} error={create.error}>
       <Field name="machine_id" label="Machine">
@@ -97,5 +96,19 @@ function CreateForm({ machines, chosen, close }: Props) {
         </Button>
       </DialogActions>
     </Form>
+  );
+}
+
+function NoMachine({ close }: { close: () => void }) {
+  return (
+    <>
+      <p>There is no machine yet: add one first.</p>
+      <DialogActions>
+        <Button onClick={close}>Cancel</Button>
+        <LinkButton kind="main" to="/operator/machines/new">
+          Add a machine
+        </LinkButton>
+      </DialogActions>
+    </>
   );
 }
