@@ -99,7 +99,7 @@ it('asks for a proof before it destroys, and keeps what was typed', async () => 
   const { page } = window;
   await window.goTo(path(agent));
   await page.getByRole('button', { name: `Destroy: ${id}` }).click();
-  const dialog = page.getByRole('dialog', { name: /and its 10 GB disk/ });
+  const dialog = page.getByRole('dialog', { name: `Destroy gone (${id.slice(0, 8)}) of` });
   await dialog.getByLabel('Reason').fill('it attacks others');
   await dialog.getByRole('button', { name: 'Destroy' }).click();
   const remedy = dialog.getByRole('link', { name: 'Show that it is you, then do it again' });

@@ -89,7 +89,7 @@ it('shows what an organization has without a secret, opens a dispute and stops a
   });
   await page.goto(`/operator/organizations/${renter.organizationId}?tab=instances`);
   await page.getByRole('button', { name: `Stop: ${id}` }).click();
-  await dialog.getByText('Stop an instance of Disputed').waitFor();
+  await dialog.getByText(`Stop ${id.slice(0, 8)} of Disputed`).waitFor();
   await dialog.getByLabel('Reason').fill('it sends spam');
   await window.checkAccess();
   await dialog.getByRole('button', { name: 'Stop' }).click();
@@ -97,7 +97,7 @@ it('shows what an organization has without a secret, opens a dispute and stops a
   await page.reload();
   await page.getByRole('table', { name: 'Instances' }).getByText('stopped').waitFor();
   await page.getByRole('button', { name: `Destroy: ${id}` }).click();
-  await dialog.getByText('and its 30 GB disk').waitFor();
+  await dialog.getByText(`Destroy ${id.slice(0, 8)} of Disputed and its 30 GB disk`).waitFor();
   await window.shoot('operator-organization-instances');
   await dialog.getByRole('button', { name: 'Keep it as it is' }).click();
   expect(await statusIs(renter.api, id, 'stopped')).toMatchObject({ id });

@@ -21,12 +21,19 @@ export function InstanceActs({ instance }: Props) {
   );
 }
 
-function Stop({ instance: { id, organization_name } }: Props) {
+/** Names an instance of several of an organization: by its label, and by the beginning of its id. */
+function nameOf({ id, label, organization_name }: OperatedInstance): string {
+  const [short] = id.split('-');
+  return `${label === null ? short : `${label} (${short})`} of ${organization_name}`;
+}
+
+function Stop({ instance }: Props) {
+  const { id } = instance;
   return (
     <ReasonButton
       label="Stop"
       about={id}
-      title={`Stop an instance of ${organization_name}`}
+      title={`Stop ${nameOf(instance)}`}
       kind="danger"
       hint={RENTER_READS}
       act={(reason) => api.post('/v1/operator/instances/{id}/stop', { ...at(id), body: { reason } })}
@@ -36,12 +43,13 @@ function Stop({ instance: { id, organization_name } }: Props) {
   );
 }
 
-function Destroy({ instance: { id, organization_name, disk_gb } }: Props) {
+function Destroy({ instance }: Props) {
+  const { id, disk_gb } = instance;
   return (
     <ReasonButton
       label="Destroy"
       about={id}
-      title={`Destroy an instance of ${organization_name} and its ${disk_gb} GB disk`}
+      title={`Destroy ${nameOf(instance)} and its ${disk_gb} GB disk`}
       kind="danger"
       hint={RENTER_READS}
       act={(reason) => api.delete('/v1/operator/instances/{id}', { ...at(id), body: { reason } })}
