@@ -153,6 +153,9 @@ describe('the list of all instances', () => {
     expect(await ids(`${here}&${own}`)).toEqual([waiting.id, up.id]);
     expect(await ids(`${here}&${own}&waiting=true`)).toEqual([waiting.id]);
     expect(await ids(`${here}&waiting=false`)).toEqual([up.id]);
+    expect(await ids(`id=${up.id}`)).toEqual([up.id]);
+    expect(await ids(`id=${up.id}&waiting=true`)).toEqual([]);
+    expect(await ids(`id=${agent.hostId}`)).toEqual([]);
     expect(await ids(`${here}&status=running`)).toEqual([up.id]);
     expect(await ids(`organization_id=${other.organizationId}`)).toEqual([]);
     const { store } = world.test.core.platform;
@@ -161,6 +164,7 @@ describe('the list of all instances', () => {
     expect(await ids(`${here}&error_code=stop_timed_out`)).toEqual([up.id]);
     for (const [field, value] of [
       ['status', 'lost'],
+      ['id', up.id.slice(0, 8)],
       ['organization_id', 'mine'],
       ['machine_id', 'x'],
       ['waiting', 'perhaps'],
@@ -172,6 +176,9 @@ describe('the list of all instances', () => {
     agent.automatic = true;
     for (const command of agent.held) agent.done(command);
     await statusIs(world.admin.api, waiting.id, 'running');
+    await world.admin.api.delete(`/v1/instances/${up.id}`);
+    await statusIs(world.admin.api, up.id, 'destroyed');
+    expect([await ids(`id=${up.id}`), await ids(here)]).toEqual([[up.id], [waiting.id]]);
   });
 
   it('says what is not answered, what is under way and how far, and what its host is not there for', async () => {

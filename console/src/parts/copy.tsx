@@ -4,8 +4,15 @@ import styles from './copy.module.css';
 
 const SHOWN_MS = 2_000;
 
+interface CopyProps {
+  text: string;
+  label?: string;
+  /** What it copies, for those who hear it among others. */
+  about?: string;
+}
+
 /** A button that copies a text, and says so. */
-export function CopyButton({ text, label = 'Copy' }: { text: string; label?: string }) {
+export function CopyButton({ text, label = 'Copy', about }: CopyProps) {
   const [outcome, setOutcome] = useState<'copied' | 'refused'>();
   useEffect(() => {
     if (outcome === undefined) return;
@@ -18,8 +25,9 @@ export function CopyButton({ text, label = 'Copy' }: { text: string; label?: str
       () => setOutcome('refused'),
     );
   const words = outcome === undefined ? label : outcome === 'copied' ? 'Copied' : 'Select it by hand';
+  const heard = about === undefined || outcome !== undefined ? undefined : `${label}: ${about}`;
   return (
-    <Button onClick={() => void copy()} aria-live="polite">
+    <Button onClick={() => void copy()} aria-live="polite" aria-label={heard}>
       {words}
     </Button>
   );

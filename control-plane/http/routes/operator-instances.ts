@@ -60,6 +60,7 @@ const OperatedInstance = Type.Object(
 const InstanceQuery = Type.Object({
   ...pageFields,
   ...optional({
+    id: uuid('Only the instance with this id, also where it is destroyed'),
     organization_id: uuid('Only instances of this organization'),
     machine_id: uuid('Only instances on this machine'),
     status: meaning(status, 'Only instances in this status'),

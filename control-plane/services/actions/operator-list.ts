@@ -40,6 +40,7 @@ export interface Wait {
 
 /** The filter of an operator's list of instances. Absent fields match all. */
 export interface InstanceFilter {
+  id?: string;
   organization_id?: string;
   machine_id?: string;
   status?: Row<'instances'>['status'];
@@ -48,7 +49,7 @@ export interface InstanceFilter {
   waiting?: boolean;
 }
 
-/** Lists, for an operator, the instances of all organizations that are not destroyed, newest first. */
+/** Lists, for an operator, the instances of all organizations that are not destroyed, newest first; or the one with an id, in any status. */
 export function listAllInstances(platform: Platform, request: PageRequest & InstanceFilter): Page<OperatedInstance> {
   const { rows, order } = operatedInstances(request);
   return platform.store.transact((tx) => {
@@ -58,8 +59,8 @@ export function listAllInstances(platform: Platform, request: PageRequest & Inst
 }
 
 /** The filters that have an index in the order of the list; those that match the fewest instances first. */
-const INDEXED = ['machine_id', 'organization_id', 'error_code', 'waiting', 'status'] as const;
-const COLUMNS = ['machine_id', 'organization_id', 'error_code', 'status'] as const;
+const INDEXED = ['id', 'machine_id', 'organization_id', 'error_code', 'waiting', 'status'] as const;
+const COLUMNS = ['id', 'machine_id', 'organization_id', 'error_code', 'status'] as const;
 
 const keyOf = ({ created_at, id }: Pick<OperatedInstance, 'created_at' | 'id'>) => [created_at, id] as const;
 const BY_AGE = { by: { 'instances.created_at': 'desc', 'instances.id': 'asc' }, keyOf } as const;
@@ -72,7 +73,7 @@ const BY_AGE_IN_COMMANDS = {
 /** Returns the query of the instances that match, and its order. It reads the index of one filter, and looks at the others row by row. */
 export function operatedInstances(filter: InstanceFilter) {
   const index = INDEXED.find((name) => filter[name] !== undefined && filter[name] !== false);
-  let rows = liveInstances();
+  let rows = filter.id === undefined ? liveInstances() : allInstances();
   for (const name of COLUMNS) {
     const column = sql.ref<string>(`instances.${name}`);
     // SQLite searches no index for an expression.
@@ -89,8 +90,12 @@ function awaited(rows: ReturnType<typeof liveInstances>) {
   return rows.where('commands.state', '=', sql.lit('open')).where('commands.instance_created_at', 'is not', null);
 }
 
-/** Joins the command before the rest, so that instances that do not match cost one search each. */
 function liveInstances() {
+  return allInstances().where('instances.status', '<>', sql.lit('destroyed'));
+}
+
+/** Joins the command before the rest, so that instances that do not match cost one search each. */
+function allInstances() {
   return query
     .selectFrom('instances')
     .leftJoin('commands', (join) =>
@@ -119,8 +124,7 @@ function liveInstances() {
     ])
     .select(['organizations.name as organization_name', 'machines.name as machine_name'])
     .select('users.email as deployed_by_email')
-    .select(['commands.kind', 'commands.created_at as since', 'commands.accepted_at'])
-    .where('instances.status', '<>', sql.lit('destroyed'));
+    .select(['commands.kind', 'commands.created_at as since', 'commands.accepted_at']);
 }
 
 type Found = Omit<OperatedInstance, 'waits_for'> & {

@@ -105,6 +105,29 @@ it('shows the instances of everybody, chosen by filters that are in the address'
   await expect.poll(labels).toHaveLength(3);
 });
 
+it('finds an instance by its id, also a destroyed one, and says that there is none', async () => {
+  const { page } = window;
+  const renter = await renterOf('Finder');
+  const id = await deploy(renter, await test.control.host({ name: 'rack-id', gpus: 1 }), 'looked for');
+  await test.control.operator.request('DELETE', `/v1/operator/instances/${id}`, { reason: 'abuse' });
+  await statusIs(renter.api, id, 'destroyed');
+  await window.goTo(`/operator/audit?of=${id}`);
+  await page
+    .getByRole('table')
+    .getByRole('link', { name: `instance ${id}` })
+    .press('Enter');
+  await page.waitForURL(`**/operator/instances?id=${id}`);
+  await expect.poll(labels).toEqual(['looked for']);
+  await table().getByText('destroyed').waitFor();
+  await table()
+    .getByRole('button', { name: `Copy: ${id}` })
+    .waitFor();
+  expect(await page.getByLabel('Id of an instance').inputValue()).toBe(id);
+  await page.getByLabel('Id of an instance').fill(id.slice(0, 8));
+  await page.getByLabel('Id of an instance').press('Enter');
+  await page.getByText(`No such instance has the id “${id.slice(0, 8)}”.`).waitFor();
+});
+
 it('says why it finds no organization', async () => {
   const { page } = window;
   await renterOf('Twin');

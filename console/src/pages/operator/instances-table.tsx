@@ -2,6 +2,7 @@ import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { api } from '../../data/api.js';
 import { Hourly } from '../../parts/money.js';
+import { ShortId } from '../../parts/short-id.js';
 import { Status } from '../../parts/status.js';
 import { Table, type Column } from '../../parts/table.js';
 import { Ago } from '../../parts/time.js';
@@ -38,7 +39,7 @@ function columnsFor(of: InstanceFilter): Column<OperatedInstance>[] {
       cell: ({ id, label }) => (
         <span className={styles.instance} id={id}>
           {label !== null && <span className={styles.name}>{label}</span>}
-          <code>{id}</code>
+          <ShortId id={id} />
         </span>
       ),
     },

@@ -1,4 +1,5 @@
 import { Link } from '@tanstack/react-router';
+import { shortId } from '../../parts/short-id.js';
 import styles from './operator.module.css';
 
 export function MachineLink(props: { machine_id: string; machine_name: string }) {
@@ -13,6 +14,15 @@ export function OrganizationLink(props: { organization_id: string; organization_
   return (
     <Link className={styles.name} to="/operator/organizations/$id" params={{ id: props.organization_id }}>
       {props.organization_name ?? props.organization_id}
+    </Link>
+  );
+}
+
+/** An instance by the beginning of its id; it leads to the instance alone, with its whole id. */
+export function InstanceLink({ id }: { id: string }) {
+  return (
+    <Link to="/operator/instances" search={{ id }} title={id} aria-label={`instance ${id}`}>
+      <code>{shortId(id)}</code>
     </Link>
   );
 }

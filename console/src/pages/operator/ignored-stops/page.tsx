@@ -9,7 +9,7 @@ import { say } from '../../../parts/toast.js';
 import { Ago } from '../../../parts/time.js';
 import { InstanceTabs } from '../instance-tabs.js';
 import type { IgnoredStop } from '../models.js';
-import { MachineLink, OrganizationLink } from '../links.js';
+import { InstanceLink, MachineLink, OrganizationLink } from '../links.js';
 import styles from '../operator.module.css';
 import { Paged } from '../paged.js';
 import { ReasonButton } from '../reason-button.js';
@@ -44,7 +44,7 @@ function IgnoredStops({ stops }: { stops: readonly IgnoredStop[] }) {
       rows={stops}
       keyOf={({ instance_id }) => instance_id}
       columns={[
-        { title: 'Instance', cell: ({ instance_id }) => <code>{instance_id}</code> },
+        { title: 'Instance', cell: ({ instance_id }) => <InstanceLink id={instance_id} /> },
         { title: 'Organization', cell: (stop) => <OrganizationLink {...stop} /> },
         { title: 'Machine', cell: (stop) => <MachineLink {...stop} /> },
         { title: 'Charged since', cell: ({ since }) => <Ago at={since} /> },
@@ -69,6 +69,7 @@ function Credit({ stop }: { stop: IgnoredStop }) {
       about={id}
       title={`Credit ${organization_name} with ${exactMoney(charged_micro)}, charged after the stop of ${id}`}
       hint="Its members read it in the transactions and the audit log."
+      no="Cancel"
       act={(reason) =>
         api
           .post('/v1/operator/instances/{id}/credit-ignored-stop', { params: { path: { id } }, body: { reason } })

@@ -1,6 +1,7 @@
 import { getRouteApi } from '@tanstack/react-router';
 import { changedSearch } from '../../../data/changed-search.js';
 import { CheckBox, Field, Select } from '../../../parts/field.js';
+import { FindForm } from '../find-form.js';
 import { MachineFilter } from '../machine-filter.js';
 import styles from '../operator.module.css';
 import { OrganizationChoice } from '../organization-choice.js';
@@ -16,6 +17,13 @@ export function InstanceFilters({ search }: { search: InstancesSearch }) {
     void navigate({ search: changedSearch(search, changed) });
   return (
     <>
+      <FindForm
+        key={search.id ?? ''}
+        label="Id of an instance"
+        hint="The whole id. It finds the instance also after it was destroyed."
+        value={search.id ?? ''}
+        onFind={(id) => void navigate({ search: id === '' ? {} : { id } })}
+      />
       <div className={styles.filter}>
         <Field label="Status">
           {(tied) => (

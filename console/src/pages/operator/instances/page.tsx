@@ -1,10 +1,11 @@
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { Page } from '../../../parts/page.js';
 import { Empty } from '../../../parts/states.js';
+import { isId } from '../ids.js';
 import { InstanceTabs } from '../instance-tabs.js';
 import { InstancesTable } from '../instances-table.js';
 import { InstanceFilters } from './filters.js';
-import { filterOf } from './search.js';
+import { filterOf, type InstancesSearch } from './search.js';
 
 const route = getRouteApi('/operator/instances');
 
@@ -15,17 +16,22 @@ export default function OperatedInstancesPage() {
     <Page title="All instances" lead="What is rented, and what does it wait for?">
       <InstanceTabs shown="all" />
       <InstanceFilters search={search} />
-      <InstancesTable of={filter} empty={<NothingFound isFiltered={Object.keys(filter).length > 0} />} />
+      {search.id === undefined || isId(search.id) ? (
+        <InstancesTable of={filter} empty={<NothingFound search={search} />} />
+      ) : (
+        <NothingFound search={search} />
+      )}
     </Page>
   );
 }
 
-function NothingFound({ isFiltered }: { isFiltered: boolean }) {
-  if (!isFiltered)
+function NothingFound({ search }: { search: InstancesSearch }) {
+  if (Object.keys(search).length === 0)
     return <Empty title="Nothing is rented">Here are the instances of all organizations that are not destroyed.</Empty>;
   return (
     <p role="status">
-      No instance is like this. <Link to="/operator/instances">Show all</Link>
+      {search.id === undefined ? 'No instance is like this.' : `No such instance has the id “${search.id}”.`}{' '}
+      <Link to="/operator/instances">Show all</Link>
     </p>
   );
 }

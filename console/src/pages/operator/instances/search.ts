@@ -5,6 +5,8 @@ type Status = OperatedInstance['status'];
 
 /** Which instances the list shows. */
 export interface InstancesSearch {
+  /** The id of one instance, also where it is destroyed. */
+  id?: string;
   status?: Status;
   /** Only those that wait for their host. */
   waiting?: true;
@@ -13,7 +15,7 @@ export interface InstancesSearch {
   machine?: string;
 }
 
-/** Destroyed instances are not in the list. */
+/** Destroyed instances are not in the list, unless it is that of one id. */
 export const STATUSES = [
   'creating',
   'running',
@@ -27,6 +29,7 @@ export const STATUSES = [
 /** Reads the address; what it does not know is left out. */
 export function operatedInstancesSearch(given: Record<string, unknown>): InstancesSearch {
   return known({
+    id: textIn(given['id'], 64),
     status: wordIn(STATUSES, given['status']),
     waiting: given['waiting'] === true ? (true as const) : undefined,
     ...{ organization: textIn(given['organization'], 64), machine: textIn(given['machine'], 64) },
@@ -35,6 +38,7 @@ export function operatedInstancesSearch(given: Record<string, unknown>): Instanc
 
 /** The choice as the API takes it. */
 export interface InstanceFilter {
+  id?: string;
   status?: Status;
   waiting?: true;
   organization_id?: string;

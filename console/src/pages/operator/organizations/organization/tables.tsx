@@ -2,7 +2,7 @@ import { api } from '../../../../data/api.js';
 import { Money } from '../../../../parts/money.js';
 import { Table } from '../../../../parts/table.js';
 import { At } from '../../../../parts/time.js';
-import { UserLink } from '../../links.js';
+import { InstanceLink, UserLink } from '../../links.js';
 import styles from '../../operator.module.css';
 import { Paged } from '../../paged.js';
 
@@ -59,7 +59,10 @@ export function Ledger({ id }: { id: string }) {
             { title: 'Kind', cell: ({ kind, meter }) => (meter === null ? kind : `${kind}, ${meter}`) },
             { title: 'Amount', cell: ({ amount_micro }) => <Money micro={amount_micro} />, isNumber: true },
             { title: 'Reason', cell: ({ reason }) => <span className={styles.text}>{reason}</span> },
-            { title: 'Instance', cell: ({ instance_id }) => instance_id !== null && <code>{instance_id}</code> },
+            {
+              title: 'Instance',
+              cell: ({ instance_id }) => instance_id !== null && <InstanceLink id={instance_id} />,
+            },
           ]}
         />
       )}
