@@ -160,6 +160,7 @@ async function fillOrganization(control: Control, { api, email }: Renter, { agen
   };
   agent.print(instances.running, 'epoch 1');
   const ownTemplate = await api.post<{ id: string }>('/v1/templates', { name: 'Own', image: 'own:1', readme: '# Own' });
+  await api.post('/v1/templates', { name: 'Shared', image: 'shared:1', visibility: 'public' });
   await api.post('/v1/api-keys', { name: 'CI' });
   await api.post('/v1/ssh-keys', { name: 'laptop', public_key: makePublicKey('-t', 'ed25519') });
   await api.put('/v1/orgs/current/spend-caps', { burn_per_hour_micro: null, day_micro: 5_000_000, month_micro: null });

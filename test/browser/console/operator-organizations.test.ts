@@ -58,10 +58,26 @@ it('finds an organization by its name or the address of a member, in the address
   await page.getByRole('heading', { level: 1, name: HOSTILE }).waitFor();
 });
 
+/** Takes down the only public template that the tab shows; `count` is how many its organization has. */
+async function takeDown(name: string, count: () => Promise<number>): Promise<void> {
+  const { page } = window;
+  await page.getByRole('navigation', { name: 'Parts of the organization' }).getByText('Templates').click();
+  const rows = page.getByRole('table', { name: 'Templates' });
+  await rows.getByText(name).waitFor();
+  expect(await rows.getByRole('button').count()).toBe(1);
+  await rows.getByRole('button', { name: `Take down: ${name}` }).click();
+  await page.getByRole('alertdialog').getByText('nobody can deploy it any more').waitFor();
+  expect(await count()).toBe(2);
+  await page.getByRole('alertdialog').getByRole('button', { name: 'Take down' }).click();
+  await rows.getByText(name).waitFor({ state: 'detached' });
+  expect(await count()).toBe(1);
+}
+
 it('shows what an organization has without a secret, opens a dispute and stops an instance, each with a reason', async () => {
   const { control } = test;
   const renter = await renterOf('Disputed');
   const { secret } = await renter.api.post<{ secret: string }>('/v1/api-keys', { name: 'robot', kind: 'team' });
+  await renter.api.post('/v1/templates', { name: 'Shared', image: 'shared:1', visibility: 'public' });
   await renter.api.post('/v1/templates', { name: 'Own', image: 'own:1', env: [{ key: 'A', value: 'kept-apart' }] });
   const offer_id = await control.offer(await control.host({ name: 'rack', gpus: 1 }));
   const body = { offer_id, template_id: await control.template(), disk_gb: 30 };
@@ -80,6 +96,10 @@ it('shows what an organization has without a secret, opens a dispute and stops a
     const shown = await page.content();
     expect([shown.includes(secret), shown.includes('kept-apart')]).toEqual([false, false]);
   }
+  await takeDown(
+    'Shared',
+    async () => (await renter.api.get<{ items: unknown[] }>('/v1/templates?tab=own')).items.length,
+  );
   await page.getByRole('button', { name: 'Open dispute' }).click();
   await dialog.getByLabel('Reason').fill('the bank has called');
   await dialog.getByRole('button', { name: 'Open dispute' }).click();
@@ -140,8 +160,8 @@ it('helps somebody who cannot sign in, and says of each act what follows', async
   await removals.getByText('asked by video call').waitFor();
   await window.checkAccess();
   await window.shoot('operator-user');
-  await removals.getByRole('button', { name: 'Cancel' }).click();
-  await page.getByRole('alertdialog').getByRole('button', { name: 'Cancel' }).click();
+  await removals.getByRole('button', { name: 'Cancel the removal' }).click();
+  await page.getByRole('alertdialog').getByRole('button', { name: 'Cancel the removal' }).click();
   await removals.waitFor({ state: 'detached' });
 
   await act('Make operator', `Make ${renter.email} an operator`);

@@ -46,7 +46,7 @@ export function Removals() {
 function CancelRemoval({ removal: { user_id: id, email } }: { removal: FactorRemoval }) {
   return (
     <ConfirmButton
-      label="Cancel"
+      label="Cancel the removal"
       about={email}
       title={`Cancel the removal: ${email} keeps the second factors`}
       kind="main"

@@ -1,9 +1,11 @@
 import { api } from '../../../../data/api.js';
+import { ConfirmButton } from '../../../../parts/confirm-button.js';
 import { Table } from '../../../../parts/table.js';
 import { Ago, At } from '../../../../parts/time.js';
 import { MachineLink } from '../../links.js';
 import styles from '../../operator.module.css';
 import { Paged } from '../../paged.js';
+import { OPERATED } from '../../queries.js';
 
 /** The API keys of an organization that are in force: what they are called, never what they are. */
 export function ApiKeys({ id }: { id: string }) {
@@ -34,7 +36,7 @@ export function ApiKeys({ id }: { id: string }) {
 }
 
 /** The templates of an organization, without what they run with. */
-export function Templates({ id }: { id: string }) {
+export function Templates({ id, owner }: { id: string; owner: string }) {
   return (
     <Paged
       name={['organization', id, 'templates']}
@@ -54,10 +56,32 @@ export function Templates({ id }: { id: string }) {
             { title: 'Who can deploy it', cell: ({ visibility }) => visibility },
             { title: 'Image', cell: ({ image }) => <code className={styles.text}>{image}</code> },
             { title: 'Created', cell: ({ created_at }) => <At at={created_at} /> },
+            {
+              title: 'Acts',
+              cell: (template) => template.visibility === 'public' && <TakeDown template={template} owner={owner} />,
+            },
           ]}
         />
       )}
     </Paged>
+  );
+}
+
+/** Takes a public template of an organization from everybody. */
+function TakeDown({ template: { id, name }, owner }: { template: { id: string; name: string }; owner: string }) {
+  return (
+    <ConfirmButton
+      label="Take down"
+      about={name}
+      title={`Take down ${name} of ${owner}: nobody can deploy it any more`}
+      act={() => api.delete('/v1/operator/templates/{id}', { params: { path: { id } } })}
+      old={[...OPERATED, ['templates']]}
+    >
+      <p>
+        Nobody can bring it back. Instances of it go on. Members of {owner} read in their audit log that an operator has
+        done it.
+      </p>
+    </ConfirmButton>
   );
 }
 

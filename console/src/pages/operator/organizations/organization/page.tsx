@@ -44,7 +44,7 @@ export default function OperatedOrganizationPage() {
                 ...{ to: '/operator/organizations/$id', params: { id }, search: { tab: each } },
               }))}
             />
-            <Shown tab={tab} id={id} />
+            <Shown tab={tab} id={id} name={organization.name} />
           </>
         )}
       </Loaded>
@@ -90,7 +90,7 @@ function Standing({ organization }: { organization: Organization }) {
   );
 }
 
-function Shown({ tab, id }: { tab: Tab; id: string }) {
+function Shown({ tab, id, name }: { tab: Tab; id: string; name: string }) {
   switch (tab) {
     case 'members':
       return <Members id={id} />;
@@ -101,7 +101,7 @@ function Shown({ tab, id }: { tab: Tab; id: string }) {
     case 'keys':
       return <ApiKeys id={id} />;
     case 'templates':
-      return <Templates id={id} />;
+      return <Templates id={id} owner={name} />;
     case 'machines':
       return <Machines id={id} />;
   }
