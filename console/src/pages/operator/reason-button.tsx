@@ -20,6 +20,10 @@ interface Props {
   kind?: 'main' | 'danger';
   /** Who reads the reason. */
   hint: string;
+  /** The reason that holds now, where there is one. */
+  reason?: string;
+  /** The word on the button that does nothing: `Cancel` where there is nothing to keep. */
+  no?: string;
   act: (reason: string) => Promise<unknown>;
   /** Whether what else is filled in can be sent. */
   isComplete?: boolean;
@@ -59,8 +63,8 @@ export function ReasonButton(props: Props) {
 }
 
 function ReasonForm({ draft, onClose, ...props }: Props & { draft: string; onClose: () => void }) {
-  const { label, kind = 'main', hint, act, isComplete = true, isUnanswered, children } = props;
-  const [reason, setReason] = useDraft<string>(draft, '');
+  const { label, kind = 'main', hint, act, isComplete = true, isUnanswered, no = 'Keep it as it is', children } = props;
+  const [reason, setReason] = useDraft<string>(draft, props.reason ?? '');
   const acting = useAct(() => act(reason.trim()), OPERATED, onClose);
   return (
     <Form className={styles.form} onSubmit={() => isComplete && acting.mutate()} error={acting.error}>
@@ -73,7 +77,7 @@ function ReasonForm({ draft, onClose, ...props }: Props & { draft: string; onClo
       <FormError />
       {!acting.isPending && isUnanswered?.(reason.trim()) && <Unanswered />}
       <DialogActions>
-        <Button onClick={onClose}>Keep it as it is</Button>
+        <Button onClick={onClose}>{no}</Button>
         <Button kind={kind} type="submit" isBusy={acting.isPending}>
           {label}
         </Button>

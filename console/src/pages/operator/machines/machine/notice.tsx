@@ -48,7 +48,7 @@ export function Notice({ machine: { id, name } }: { machine: Machine }) {
           </Field>
           <FormError />
           <DialogActions>
-            <Button onClick={close}>Keep it as it is</Button>
+            <Button onClick={close}>Cancel</Button>
             <Button kind="main" type="submit" isBusy={send.isPending}>
               Tell them
             </Button>

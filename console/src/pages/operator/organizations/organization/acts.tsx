@@ -23,7 +23,14 @@ export function OrganizationActs({ organization }: { organization: Shown }) {
     <Section title="Acts" actions={log}>
       <div className={styles.acts}>
         <Credit organization={organization} />
-        {suspension === null ? <Suspend organization={organization} /> : <Restore organization={organization} />}
+        {suspension === null ? (
+          <Suspend organization={organization} />
+        ) : (
+          <>
+            <ChangeSuspension organization={organization} now={suspension} />
+            <Restore organization={organization} />
+          </>
+        )}
         {payments_frozen ? <CloseDispute organization={organization} /> : <OpenDispute organization={organization} />}
       </div>
     </Section>
@@ -46,6 +53,7 @@ function Credit({ organization: { id, name } }: { organization: Shown }) {
       label="Credit"
       title={titleOf(name, way, micro)}
       hint="Its members read it in the transactions."
+      no="Cancel"
       isComplete={micro !== undefined}
       isUnanswered={(reason) => isUnanswered(bodyOf(reason))}
       act={(reason) => {
@@ -97,6 +105,9 @@ function titleOf(name: string, way: 'grant' | 'take back', micro = 0): string {
   return amount === undefined ? `Credit ${name}` : `Credit ${name} with ${amount}`;
 }
 
+const DAY_MS = 86_400_000;
+const SUSPEND_PATH = '/v1/operator/organizations/{id}/suspend';
+
 function Suspend({ organization: { id, name } }: { organization: Shown }) {
   const [days, setDays] = useDraft<string>(`suspend.${id}`, '30');
   return (
@@ -105,31 +116,55 @@ function Suspend({ organization: { id, name } }: { organization: Shown }) {
       title={`Suspend ${name} and stop its instances`}
       kind="danger"
       hint={MEMBERS_READ}
-      act={(reason) =>
-        api.post('/v1/operator/organizations/{id}/suspend', {
-          ...at(id),
-          body: { reason, keep_disks_days: Number(days) },
-        })
-      }
+      act={(reason) => api.post(SUSPEND_PATH, { ...at(id), body: { reason, keep_disks_days: Number(days) } })}
     >
       <p>
         It can neither deploy nor start nor invite. Running instances are stopped at once. Its members can still sign
         in, read, pay and destroy. Disks are kept and charged; after that time they are destroyed.
       </p>
-      <Field name="keep_disks_days" label="Days for which disks are kept">
-        {(tied) => (
-          <Input
-            {...tied}
-            type="number"
-            required
-            min={1}
-            max={3_650}
-            value={days}
-            onChange={(e) => setDays(e.target.value)}
-          />
-        )}
-      </Field>
+      <DaysField label="Days for which disks are kept" {...{ days, setDays }} />
     </ReasonButton>
+  );
+}
+
+type Suspension = NonNullable<Shown['suspension']>;
+
+function ChangeSuspension({ organization: { id, name }, now }: { organization: Shown; now: Suspension }) {
+  const [days, setDays] = useDraft<string>(`change-suspension.${id}`, String(daysOf(now)));
+  return (
+    <ReasonButton
+      label="Change the suspension"
+      title={`Change for how long the disks of ${name} are kept, and why it is suspended`}
+      kind="danger"
+      hint={MEMBERS_READ}
+      reason={now.reason}
+      act={(reason) => api.post(SUSPEND_PATH, { ...at(id), body: { reason, keep_disks_days: Number(days) } })}
+    >
+      <p>It stays suspended. After the days, its disks are destroyed; at least one day is left from now on.</p>
+      <DaysField label="Days for which disks are kept, from the suspension on" {...{ days, setDays }} />
+    </ReasonButton>
+  );
+}
+
+function daysOf({ since, disks_kept_until }: Suspension): number {
+  return Math.round((Date.parse(disks_kept_until) - Date.parse(since)) / DAY_MS);
+}
+
+function DaysField({ label, days, setDays }: { label: string; days: string; setDays: (days: string) => void }) {
+  return (
+    <Field name="keep_disks_days" label={label}>
+      {(tied) => (
+        <Input
+          {...tied}
+          type="number"
+          required
+          min={1}
+          max={3_650}
+          value={days}
+          onChange={(e) => setDays(e.target.value)}
+        />
+      )}
+    </Field>
   );
 }
 
