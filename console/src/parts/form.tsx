@@ -84,7 +84,8 @@ export function useFault(name: string | undefined): string | undefined {
 }
 
 function faultsIn(error: unknown, form: HTMLFormElement): Faults {
-  if (!(error instanceof ApiError) || !error.is('VALIDATION_FAILED')) return { fields: {}, others: [messageOf(error)] };
+  const isDetailed = error instanceof ApiError && error.is('VALIDATION_FAILED') && error.body.details.length > 0;
+  if (!isDetailed) return { fields: {}, others: [messageOf(error)] };
   const fields: Record<string, string> = {};
   const others: string[] = [];
   for (const { path, message } of error.body.details) {
