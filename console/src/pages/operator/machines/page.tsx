@@ -1,4 +1,5 @@
 import { getRouteApi, Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
 import { api } from '../../../data/api.js';
 import { changedSearch } from '../../../data/changed-search.js';
 import { useNow } from '../../../data/clock.js';
@@ -61,7 +62,7 @@ export default function MachinesPage() {
         read={(query, signal) =>
           api.get('/v1/operator/machines', { params: { query: { ...query, ...filter } }, signal })
         }
-        empty={<NoneFound search={search} />}
+        empty={<NoneFound search={search} add={add} />}
       >
         {(machines) => <Machines machines={machines} />}
       </Paged>
@@ -69,7 +70,7 @@ export default function MachinesPage() {
   );
 }
 
-function NoneFound({ search: { find, outdated } }: { search: MachinesSearch }) {
+function NoneFound({ search: { find, outdated }, add }: { search: MachinesSearch; add: ReactNode }) {
   if (find !== undefined)
     return (
       <p role="status">
@@ -78,7 +79,11 @@ function NoneFound({ search: { find, outdated } }: { search: MachinesSearch }) {
       </p>
     );
   if (outdated) return <Empty title="No agent is older than the control plane">Nothing is to be upgraded.</Empty>;
-  return <Empty title="There is no machine yet">A machine is enrolled with one line on its host.</Empty>;
+  return (
+    <Empty title="There is no machine yet" action={add}>
+      A machine is enrolled with one line on its host.
+    </Empty>
+  );
 }
 
 function Machines({ machines }: { machines: readonly Machine[] }) {

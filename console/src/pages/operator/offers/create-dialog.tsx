@@ -21,7 +21,7 @@ export function CreateDialog() {
   const { machine } = route.useSearch();
   const navigate = route.useNavigate();
   const query = useQuery({ ...newestMachines, enabled: machine !== undefined });
-  const close = () => void navigate({ search: {}, replace: true });
+  const close = () => void navigate({ search: ({ machine: _, ...rest }) => rest, replace: true });
   return (
     <Dialog title="Offer GPUs of a machine" isOpen={machine !== undefined} onClose={close}>
       <LoadedInDialog query={query} rows={4} onClose={close}>

@@ -1,21 +1,25 @@
-import { Link } from '@tanstack/react-router';
+import { getRouteApi, Link } from '@tanstack/react-router';
 import { api } from '../../../data/api.js';
 import { ConfirmButton } from '../../../parts/confirm-button.js';
 import { LinkButton } from '../../../parts/button.js';
 import { Hourly, Money } from '../../../parts/money.js';
 import { Page } from '../../../parts/page.js';
 import { Empty } from '../../../parts/states.js';
-import { Marked } from '../../../parts/status.js';
+import { TabLinks } from '../../../parts/tab-links.js';
 import { Table } from '../../../parts/table.js';
 import type { OperatedOffer } from '../models.js';
 import styles from '../operator.module.css';
 import { Paged } from '../paged.js';
 import { OPERATED } from '../queries.js';
 import { CreateDialog } from './create-dialog.js';
+import { OfferState } from './offer-state.js';
 import { Rentals } from './rentals.js';
 import { nameOf, Reprice } from './reprice.js';
 
+const route = getRouteApi('/operator/offers');
+
 export default function OperatedOffersPage() {
+  const { withdrawn = false } = route.useSearch();
   const create = (
     <LinkButton kind="main" to="/operator/offers" search={{ machine: '' }} aria-haspopup="dialog">
       Make an offer
@@ -35,11 +39,24 @@ export default function OperatedOffersPage() {
       }
     >
       <CreateDialog />
+      <TabLinks
+        label="Offers"
+        tabs={[
+          { title: 'On the market', to: '/operator/offers', search: {}, isActive: !withdrawn },
+          { title: 'Withdrawn', to: '/operator/offers', search: { withdrawn: true }, isActive: withdrawn },
+        ]}
+      />
       <Paged
-        name={['offers']}
-        read={(query, signal) => api.get('/v1/operator/offers', { params: { query }, signal })}
+        name={['offers', withdrawn ? 'withdrawn' : 'on the market']}
+        read={(query, signal) => api.get('/v1/operator/offers', { params: { query: { ...query, withdrawn } }, signal })}
         empty={
-          <Empty title="Nothing is offered yet">Nobody can rent a machine before you offer its GPUs at a price.</Empty>
+          withdrawn ? (
+            <Empty title="No offer was withdrawn">Here are the offers that nobody can rent any more.</Empty>
+          ) : (
+            <Empty title="Nothing is on the market" action={create}>
+              Nobody can rent a machine before you offer its GPUs at a price.
+            </Empty>
+          )
         }
       >
         {(offers) => <Offers offers={offers} />}
@@ -47,8 +64,6 @@ export default function OperatedOffersPage() {
     </Page>
   );
 }
-
-const SHAPES = { available: 'dot', unavailable: 'ring', withdrawn: 'dash' } as const;
 
 function Offers({ offers }: { offers: readonly OperatedOffer[] }) {
   return (
@@ -74,7 +89,7 @@ function Offers({ offers }: { offers: readonly OperatedOffer[] }) {
             </>
           ),
         },
-        { title: 'State', cell: (offer) => <State offer={offer} /> },
+        { title: 'State', cell: (offer) => <OfferState offer={offer} /> },
         { title: 'Price', cell: (offer) => <Hourly micro={offer.price_per_hour_micro} />, isNumber: true },
         { title: 'Rented', cell: (offer) => <Rentals offer={offer} /> },
         {
@@ -98,15 +113,6 @@ function Offers({ offers }: { offers: readonly OperatedOffer[] }) {
         },
       ]}
     />
-  );
-}
-
-function State({ offer: { state, unavailable_reason } }: { offer: OperatedOffer }) {
-  return (
-    <>
-      <Marked shape={SHAPES[state]}>{state}</Marked>
-      {unavailable_reason !== null && <span className={styles.weak}>{unavailable_reason}</span>}
-    </>
   );
 }
 

@@ -45,9 +45,14 @@ function Shown({ user }: { user: OperatedUser }) {
       <Section
         title="Acts"
         actions={
-          <LinkButton to="/operator/organizations" search={{ find: email, by: 'member' }}>
-            Their organizations
-          </LinkButton>
+          <div className={styles.acts}>
+            <LinkButton to="/operator/organizations" search={{ find: email, by: 'member' }}>
+              Their organizations
+            </LinkButton>
+            <LinkButton to="/operator/audit" search={{ of: id }}>
+              What operators have done
+            </LinkButton>
+          </div>
         }
       >
         <UserActs user={user} />

@@ -1,5 +1,6 @@
 import { useNavigate } from '@tanstack/react-router';
 import { api } from '../../../../data/api.js';
+import { LinkButton } from '../../../../parts/button.js';
 import { ConfirmButton } from '../../../../parts/confirm-button.js';
 import { Section } from '../../../../parts/page.js';
 import type { Machine } from '../../models.js';
@@ -9,8 +10,13 @@ import { Notice } from './notice.js';
 
 /** What an operator can do with a machine. The control plane refuses what does not fit its state, and says why. */
 export function MachineActs({ machine }: { machine: Machine }) {
+  const log = (
+    <LinkButton to="/operator/audit" search={{ of: machine.id }}>
+      What operators have done
+    </LinkButton>
+  );
   return (
-    <Section title="Acts">
+    <Section title="Acts" actions={log}>
       <div className={styles.acts}>
         {machine.cordoned ? <Uncordon machine={machine} /> : <Cordon machine={machine} />}
         <Notice machine={machine} />

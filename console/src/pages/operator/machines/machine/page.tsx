@@ -16,6 +16,7 @@ import { MachineFacts } from './facts.js';
 import { GpuGrid } from './gpu-grid.js';
 import { HostReport } from './host-report.js';
 import { Maintenance } from './maintenance.js';
+import { MachineOffers } from './offers.js';
 
 const route = getRouteApi('/operator/machines/$id');
 
@@ -43,6 +44,7 @@ export default function MachinePage() {
             <MachineFacts machine={shown} />
             <GpuGrid machine={shown} />
             <HostReport machine={shown} />
+            <MachineOffers id={id} />
             <Section title="Instances">
               <InstancesTable of={{ machine_id: id }} />
             </Section>
