@@ -64,13 +64,15 @@ it('leads from an empty control plane over one line to a machine that is offered
   await offersNothingYet(window);
   await next.getByRole('link', { name: 'Add a machine' }).click();
   await eventually('the page for operators', () => seen.isLoaded);
+  await page.getByLabel('Hosts that it lets in').fill('2');
+  await page.getByLabel('Hours for which it works').fill('1');
   await page.getByRole('button', { name: 'Make the line to paste' }).click();
   await page.getByLabel('Address that hosts dial').fill(test.control.grpcAddress);
   const line = await page.getByLabel('Line to paste').innerText();
   const [, address = '', token = ''] = /--control-plane (\S+) --token (enr_\S+)$/.exec(line) ?? [];
   await page.getByText('Waiting for the host').waitFor();
-  const tokens = page.getByRole('table', { name: 'Tokens that are not used yet' });
-  await tokens.getByRole('row').filter({ hasText: 'any host' }).getByText('0 of 1').waitFor();
+  const tokens = page.getByRole('table', { name: 'Tokens with which a host can enroll' });
+  await tokens.getByRole('row').filter({ hasText: 'any host' }).getByText('0 of 2').waitFor();
   const agent = await FakeAgent.enroll(address, token, {
     ...{ name: HOSTILE, diskQuota: 'none', now: () => test.control.clock.monotonic() },
   });
@@ -121,8 +123,13 @@ it('leads from an empty control plane over one line to a machine that is offered
   await page.goBack();
   await arrived.getByText('1 × Fake GPU for $1.333333/h').waitFor();
   await next.waitFor({ state: 'detached' });
+  await tokens.getByText('1 of 2').waitFor();
+  await tokens.getByRole('button', { name: 'Revoke' }).click();
+  await page.getByRole('alertdialog').getByRole('button', { name: 'Revoke' }).click();
   await page.getByText('There is none: no host can enroll.').waitFor();
   await page.getByRole('button', { name: 'Make another line' }).click();
+  await page.getByLabel('Line to paste').waitFor();
+  await page.getByRole('button', { name: 'Make another line' }).waitFor();
   await tokens.getByRole('button', { name: 'Revoke' }).click();
   await window.checkAccess();
   await page.getByRole('alertdialog').getByRole('button', { name: 'Revoke' }).click();
@@ -199,6 +206,19 @@ it('credits, suspends and restores an organization, on a phone, too', async () =
   expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360);
   const suspended = await renter.api.get<{ suspension: unknown }>('/v1/orgs/current');
   expect(suspended.suspension).not.toBeNull();
+  const keptDays = async () => {
+    const { suspension } = await renter.api.get<{ suspension: { since: string; disks_kept_until: string } }>(
+      '/v1/orgs/current',
+    );
+    return (Date.parse(suspension.disks_kept_until) - Date.parse(suspension.since)) / 86_400_000;
+  };
+  await page.getByRole('button', { name: 'Change the suspension' }).click();
+  expect(await dialog.getByLabel('Reason').inputValue()).toBe('it attacks <b>others</b>');
+  await dialog.getByLabel('Days for which disks are kept').fill('60');
+  await dialog.getByLabel('Reason').fill('it attacks many');
+  await dialog.getByRole('button', { name: 'Change the suspension' }).click();
+  await page.getByText('it attacks many').waitFor();
+  expect(await keptDays()).toBe(60);
   await page.getByRole('button', { name: 'Restore' }).click();
   await dialog.getByLabel('Reason').fill('it has stopped');
   await dialog.getByRole('button', { name: 'Restore' }).click();
@@ -212,6 +232,7 @@ it('adopts a workload of which only its host knows', async () => {
   const agent = await test.control.host({ name: 'restored', gpus: 1 });
   const [renter, offerId] = [await test.control.renter(), await test.control.offer(agent)];
   const templateId = await test.control.template();
+  const own = await renter.api.post<{ id: string }>('/v1/templates', { name: 'Own', image: 'own:1' });
   const gpuUuids = (agent.inventory['gpus'] as { uuid: string }[]).map(({ uuid }) => uuid);
   const instanceId = randomUUID();
   agent.disconnect();
@@ -225,16 +246,34 @@ it('adopts a workload of which only its host knows', async () => {
   await page.getByRole('link', { name: 'Adopt or remove it' }).click();
   const table = page.getByRole('table', { name: 'Workloads in quarantine' });
   await table.getByRole('button', { name: 'Adopt' }).click();
-  await page.getByLabel('Id of the organization').fill(renter.organizationId);
-  await page.getByLabel('Id of the template').fill(templateId);
-  await page.getByLabel('Id of the offer').fill(offerId);
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Template that it shows').selectOption(templateId);
+  await dialog.getByLabel('Offer whose terms apply').selectOption(offerId);
+  await dialog.getByRole('button', { name: 'Adopt' }).click();
+  await dialog.getByText('Choose the organization first.').waitFor();
+  await dialog.getByRole('searchbox', { name: 'Organization that gets it' }).fill(renter.organizationId);
+  await dialog.getByRole('button', { name: 'Find: Organization that gets it' }).click();
+  await dialog.getByRole('link', { name: "Renter's organization" }).waitFor();
+  expect(await dialog.getByLabel('Template that it shows').inputValue()).toBe('');
+  await dialog.getByLabel('Template that it shows').selectOption(own.id);
+  await dialog.getByLabel('Disk in GB').fill('50');
+  await dialog.getByLabel('Label').fill('found again');
   await window.checkAccess();
   await window.shoot('operator-adopt');
-  await page.getByRole('dialog').getByRole('button', { name: 'Adopt' }).click();
+  await dialog.getByRole('button', { name: 'Adopt' }).click();
   await page.getByText('Nothing is in quarantine').waitFor();
-  expect(await renter.api.get(`/v1/instances/${instanceId}`)).toMatchObject({ status: 'running', disk_gb: 40 });
+  expect(await renter.api.get(`/v1/instances/${instanceId}`)).toMatchObject({
+    ...{ status: 'running', disk_gb: 50, label: 'found again' },
+  });
   await page.goto(`/operator/machines/${agent.hostId}`);
   await page.getByRole('list', { name: 'GPUs' }).getByText("Renter's organization").waitFor();
+  await page.getByRole('table', { name: 'Offers' }).getByText('$1.00/h').first().waitFor();
+  await page.getByRole('link', { name: 'Its revenue' }).click();
+  await page.waitForURL(`**/operator/money/revenue?machine=${agent.hostId}`);
+  await page.goBack();
+  await page.getByRole('link', { name: 'What operators have done' }).click();
+  await page.waitForURL(`**/operator/audit?of=${agent.hostId}`);
+  await page.goBack();
   await window.shoot('operator-rented');
   await window.close();
 });

@@ -1,13 +1,11 @@
 import { getRouteApi } from '@tanstack/react-router';
 import { useAct } from '../../../../data/act.js';
 import { api } from '../../../../data/api.js';
-import { Button } from '../../../../parts/button.js';
 import { Page } from '../../../../parts/page.js';
-import { ErrorBox } from '../../../../parts/states.js';
-import styles from '../../operator.module.css';
 import { Enrollment } from '../enrollment.js';
 import { OPERATED } from '../../queries.js';
 import { Arrivals } from './arrivals.js';
+import { TokenForm, type TokenTerms } from './token-form.js';
 import { UsableTokens } from './usable-tokens.js';
 
 const route = getRouteApi('/operator/machines/new');
@@ -16,24 +14,15 @@ export default function AddMachinePage() {
   const { since } = route.useSearch();
   const navigate = route.useNavigate();
   const make = useAct(
-    () => api.post('/v1/operator/enrollment-tokens', { body: {} }),
+    (body: TokenTerms) => api.post('/v1/operator/enrollment-tokens', { body }),
     OPERATED,
-    // So that the machine is still followed after a visit to another page.
-    ({ created_at }) => void navigate({ search: { since: created_at }, replace: true }),
+    // So that the machines are still followed after a visit to another page: also those of an earlier line.
+    ({ created_at }) => void navigate({ search: { since: since ?? created_at }, replace: true }),
   );
   return (
     <Page title="Add a machine" lead="One line on its host enrolls it. Its owner needs root, and no account here.">
-      {make.data ? (
-        <Enrollment token={make.data} />
-      ) : (
-        <>
-          <p className={styles.prose}>The line has a token that lets one host in, within 24 hours.</p>
-          {make.error && <ErrorBox error={make.error} />}
-          <Button kind={since === undefined ? 'main' : 'quiet'} isBusy={make.isPending} onClick={() => make.mutate()}>
-            {since === undefined ? 'Make the line to paste' : 'Make another line'}
-          </Button>
-        </>
-      )}
+      {make.data && <Enrollment key={make.data.id} token={make.data} />}
+      <TokenForm isFirst={since === undefined} isBusy={make.isPending} error={make.error} onSubmit={make.mutate} />
       {since !== undefined && <Arrivals since={since} />}
       <UsableTokens />
     </Page>

@@ -5,7 +5,7 @@ import { LOOK_AGAIN_MS } from '../../queries.js';
 import { readFindings } from '../queries.js';
 
 const LOOK_MS = 2_000;
-/** A token lets one host in: more are shown only where several operators add machines at a time. */
+/** Of a token that lets more hosts in, the newest are followed here; all are on the page of machines. */
 const MOST_SHOWN = 10;
 
 export interface Arrival {

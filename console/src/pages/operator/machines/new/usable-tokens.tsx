@@ -12,7 +12,7 @@ import { OPERATED } from '../../queries.js';
 /** The tokens with which a host can still enroll; the tokens themselves are shown only when they are made. */
 export function UsableTokens() {
   return (
-    <Section title="Tokens that are not used yet">
+    <Section title="Tokens with which a host can enroll">
       <Paged
         name={['enrollment-tokens']}
         read={(query, signal) =>
@@ -22,7 +22,7 @@ export function UsableTokens() {
       >
         {(tokens) => (
           <Table
-            label="Tokens that are not used yet"
+            label="Tokens with which a host can enroll"
             rows={tokens}
             keyOf={({ id }) => id}
             columns={[
