@@ -34,6 +34,8 @@ it('changes many prices by the GPU, says which instances keep theirs, and tries 
   await window.goTo(`/operator/machines/${one.hostId}`);
   await page.getByRole('link', { name: 'Change its prices' }).press('Enter');
   const table = page.getByRole('table', { name: 'Offers on the market' });
+  const question = page.getByRole('alertdialog');
+  expect(await page.getByRole('button', { name: 'Reprice 0 offers' }).isDisabled()).toBe(true);
   await table.getByText('1 at $1.00/h').waitFor();
   expect(await table.getByRole('row').count()).toBe(4);
   await page.getByRole('button', { name: 'Choose all 3 that are shown' }).press('Enter');
@@ -51,6 +53,13 @@ it('changes many prices by the GPU, says which instances keep theirs, and tries 
     route.fulfill({ status: 409, json: { code: 'CONFLICT', message: 'not now', request_id: 'r' } }),
   );
   await page.getByLabel('New price in dollars per hour').press('Enter');
+  await question.getByText('Change the prices of 3 offers').waitFor();
+  await question.getByText('$1.250001/h for each GPU of an offer.').waitFor();
+  await window.checkAccess();
+  await question.getByRole('button', { name: 'Keep it as it is' }).click();
+  expect([await priceOf(single), await priceOf(double)]).toEqual([1_000_000, 3_000_000]);
+  await page.getByRole('button', { name: 'Reprice 3 offers' }).click();
+  await question.getByRole('button', { name: 'Reprice' }).click();
   await page.getByRole('button', { name: 'Try again with 2 offers' }).waitFor();
   await table.getByText('no offer with this id is on the market').waitFor();
   await table.getByRole('row', { name: '2 × Fake GPU' }).getByText('not now').waitFor();
@@ -58,6 +67,7 @@ it('changes many prices by the GPU, says which instances keep theirs, and tries 
   await window.shoot('operator-prices-failed');
   await page.unroute(inTheWay);
   await page.getByRole('button', { name: 'Try again with 2 offers' }).click();
+  await question.getByRole('button', { name: 'Try again' }).click();
   await page.getByRole('button', { name: 'Try again with 1 offer', exact: true }).waitFor();
   await table.getByRole('row', { name: '2 × Fake GPU' }).getByText('repriced', { exact: true }).waitFor();
   expect([await priceOf(double), await priceOf(foreign)]).toEqual([2_500_002, 1_000_000]);
@@ -78,6 +88,8 @@ it('withdraws an offer for good, and its instances stay', async () => {
   await question.getByText('Instances that were deployed on it stay, at their price.').waitFor();
   await question.getByRole('button', { name: 'Withdraw' }).press('Enter');
   const row = page.getByRole('table', { name: 'Offers' }).getByRole('row', { name: 'leaving' });
+  await row.waitFor({ state: 'detached' });
+  await page.getByRole('link', { name: 'Withdrawn' }).press('Enter');
   await row.getByText('withdrawn').waitFor();
   expect(await test.control.operator.get(`/v1/offers/${offerId}`)).toMatchObject({ state: 'withdrawn' });
   await window.close();

@@ -2,6 +2,7 @@ import { getRouteApi, Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { api } from '../../../../data/api.js';
 import { Button, LinkButton } from '../../../../parts/button.js';
+import { classNames } from '../../../../parts/class-names.js';
 import { CheckBox } from '../../../../parts/field.js';
 import { Hourly, Money } from '../../../../parts/money.js';
 import { Page } from '../../../../parts/page.js';
@@ -99,7 +100,11 @@ function Prices({ offers: listed, draft, setDraft, repricing }: Props) {
                   disabled={isBusy}
                   onChange={({ target }) => choose([id], target.checked)}
                 />
-                <Link className={styles.weak} to="/operator/machines/$id" params={{ id: machine.id }}>
+                <Link
+                  className={classNames(styles.weak, styles.inset)}
+                  to="/operator/machines/$id"
+                  params={{ id: machine.id }}
+                >
                   {machine.name}
                 </Link>
               </>

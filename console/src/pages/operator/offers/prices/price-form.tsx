@@ -1,5 +1,7 @@
 import { useState } from 'react';
+import { exactMoney, hourlyMoney, parseMoney } from '../../../../data/money.js';
 import { Button } from '../../../../parts/button.js';
+import { Confirm } from '../../../../parts/dialog.js';
 import { Field, Input, Select } from '../../../../parts/field.js';
 import { Form } from '../../../../parts/form.js';
 import type { OperatedOffer } from '../../models.js';
@@ -25,10 +27,12 @@ const PER = [
 /** Asks for the new prices of the chosen offers. */
 export function PriceForm({ offers, hasFailed, draft, isBusy, onChange, onSubmit }: Props) {
   const [isTried, setTried] = useState(false);
+  const [isAsked, setAsked] = useState(false);
+  const verb = hasFailed ? 'Try again' : 'Reprice';
   const faults = isTried ? faultsOf(draft) : {};
   const submit = () => {
     setTried(true);
-    if (offers.length > 0 && Object.keys(faultsOf(draft)).length === 0) onSubmit();
+    if (offers.length > 0 && Object.keys(faultsOf(draft)).length === 0) setAsked(true);
   };
   const money = (name: 'price' | 'storage') => ({
     inputMode: 'decimal' as const,
@@ -46,7 +50,7 @@ export function PriceForm({ offers, hasFailed, draft, isBusy, onChange, onSubmit
             <Select {...tied} choices={PER} value={draft.per} onChoose={(per) => onChange({ ...draft, per })} />
           )}
         </Field>
-        <Field label="New price of the disk in dollars per GB and hour" hint="Empty: it stays." error={faults.storage}>
+        <Field label="New price of the disk" hint="In dollars per GB and hour. Empty: it stays." error={faults.storage}>
           {(tied) => <Input {...tied} {...money('storage')} />}
         </Field>
       </div>
@@ -54,12 +58,35 @@ export function PriceForm({ offers, hasFailed, draft, isBusy, onChange, onSubmit
         {consequence(offers)}
       </p>
       <p className={styles.after}>
-        <Button kind="main" type="submit" isBusy={isBusy}>
+        <Button kind="main" type="submit" isBusy={isBusy} disabled={offers.length === 0} aria-haspopup="dialog">
           {hasFailed ? 'Try again with' : 'Reprice'} {countOf(offers.length)}
         </Button>
       </p>
+      <Confirm
+        title={`Change the prices of ${countOf(offers.length)}`}
+        {...{ verb, kind: 'main', isOpen: isAsked }}
+        onConfirm={() => {
+          setAsked(false);
+          onSubmit();
+        }}
+        onClose={() => setAsked(false)}
+      >
+        <p>{pricesIn(draft)}</p>
+        <p>{consequence(offers)}</p>
+      </Confirm>
     </Form>
   );
+}
+
+/** Returns the new prices in words. */
+function pricesIn({ price, per, storage }: PriceDraft): string {
+  const [micro, disk] = [parseMoney(price), parseMoney(storage)];
+  return [
+    ...(micro === undefined
+      ? []
+      : [`${hourlyMoney(micro)} for ${PER.find(({ value }) => value === per)?.label ?? ''}.`]),
+    ...(disk === undefined ? [] : [`The disk: ${exactMoney(disk)} per GB and hour.`]),
+  ].join(' ');
 }
 
 function consequence(offers: readonly OperatedOffer[]): string {
