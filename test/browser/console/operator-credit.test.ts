@@ -34,7 +34,10 @@ it('says of credit that is taken back what happens, and leads to what operators 
 
   await page.getByRole('link', { name: 'What operators have done' }).press('Enter');
   await page.waitForURL(`**/operator/audit?of=${renter.organizationId}`);
-  await page.getByText('granted twice').first().waitFor();
+  const entry = page.getByRole('row').filter({ hasText: 'granted twice' });
+  await entry.getByText(/amount: .*\$2\.50,/).waitFor();
+  await entry.getByRole('link', { name: renter.organizationId, exact: true }).click();
+  await page.waitForURL(`**/operator/organizations/${renter.organizationId}`);
   await window.close();
 });
 

@@ -7,8 +7,10 @@ import { At } from '../../../parts/time.js';
 import type { AuditEntry } from '../models.js';
 import styles from '../operator.module.css';
 import { Paged } from '../paged.js';
+import { Details } from './details.js';
 import { AuditFilters } from './filters.js';
 import { filterOf, type AuditSearch } from './search.js';
+import { Target } from './target.js';
 
 const route = getRouteApi('/operator/audit');
 
@@ -40,7 +42,7 @@ function NothingFound({ isFiltered }: { isFiltered: boolean }) {
   );
 }
 
-/** The entries. Who did it and what it was done to lead to everything else by them and to it. */
+/** The entries. Who did it leads to everything else by them; what it was done to has its page, and everything else that was done to it. */
 function Entries({ entries, search }: { entries: readonly AuditEntry[]; search: AuditSearch }) {
   return (
     <Table
@@ -67,21 +69,22 @@ function Entries({ entries, search }: { entries: readonly AuditEntry[]; search: 
         },
         {
           title: 'To',
-          cell: ({ subject }) => (
-            <Link className={styles.text} to="/operator/audit" search={{ ...search, of: subject }}>
-              <code>{subject}</code>
-            </Link>
+          cell: (entry) => (
+            <span className={styles.text}>
+              <Target entry={entry} />
+              <Link
+                className={styles.weak}
+                to="/operator/audit"
+                search={{ ...search, of: entry.subject }}
+                aria-label={`only what was done to ${entry.subject}`}
+              >
+                only what was done to it
+              </Link>
+            </span>
           ),
         },
-        { title: 'Details', cell: ({ details }) => <span className={styles.text}>{wordsOf(details)}</span> },
+        { title: 'Details', cell: ({ details }) => <Details details={details} /> },
       ]}
     />
   );
-}
-
-/** Returns the details as `name: value`, one after another. */
-function wordsOf(details: object): string {
-  return Object.entries(details)
-    .map(([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`)
-    .join(', ');
 }
