@@ -217,7 +217,7 @@ it('credits, suspends and restores an organization, on a phone, too', async () =
   await dialog.getByLabel('Days for which disks are kept').fill('60');
   await dialog.getByLabel('Reason').fill('it attacks many');
   await dialog.getByRole('button', { name: 'Change the suspension' }).click();
-  await page.getByText('it attacks many').waitFor();
+  await page.getByText(/^Suspended since .+: it attacks many$/).waitFor();
   expect(await keptDays()).toBe(60);
   await page.getByRole('button', { name: 'Restore' }).click();
   await dialog.getByLabel('Reason').fill('it has stopped');

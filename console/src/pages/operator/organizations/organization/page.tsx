@@ -59,7 +59,7 @@ function Suspension({ suspension }: Pick<Organization, 'suspension'>) {
   return (
     <Notice kind="warning">
       <p>
-        Suspended <Ago at={suspension.since} />: {suspension.reason}
+        Suspended since <At at={suspension.since} />: {suspension.reason}
       </p>
       <p>
         Its instances are destroyed with their disks <Ago at={suspension.disks_kept_until} />, unless you restore it
