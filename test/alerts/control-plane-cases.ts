@@ -266,7 +266,7 @@ const failingCommands: AlertCase[] = [
 
 const unhealthyGpus: AlertCase = {
   how: 'a host says that a GPU is not sound',
-  summary: /^1 GPU\(s\) are unhealthy and cannot be rented$/,
+  summary: /^1 GPU\(s\) are unhealthy: nobody can rent them/,
   async provoke({ controlPlane: test }) {
     const agent = await test.host({ gpus: 2 });
     const [gpu = {}] = agent.inventory['gpus'] as object[];

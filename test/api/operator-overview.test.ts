@@ -53,17 +53,22 @@ it('counts each GPU once, and by the rules of the metrics', async () => {
       `/v1/operator/machines/${agent.hostId}`,
     )
   ).gpus.find(({ instance_id }) => instance_id === id);
-  // One that is rented is no less sold.
-  Object.assign(gpus.find(({ uuid }) => uuid === held?.uuid) ?? {}, { healthy: false, reason: 'warm' });
+  // One that is rented is no less sold, and its renter pays for it: it needs an act, too.
+  Object.assign(gpus.find(({ uuid }) => uuid === held?.uuid) ?? {}, { healthy: false, reason: 'Xid 79' });
+  agent.beat();
+  const sick = await eventually('the rented GPU to be unhealthy', () => need('gpus_unhealthy'));
+  expect(sick).toMatchObject({ count: 1, items: [{ message: '1 of its GPUs, 1 of them rented: Xid 79' }] });
+  expect(await gauge('gpurent_gpus_unhealthy')).toBe(1);
+  expect(await gauge('gpurent_gpus{state="unhealthy"}')).toBe(0);
   Object.assign(gpus[3] ?? {}, { healthy: false, reason: 'fell off the bus' });
   agent.beat();
   const gpu_model = gpus[0]?.model;
   const none = { sold: 0, free: 0, held_back: 0, unhealthy: 0, quarantined: 0, away: 0 };
-  await eventually('the GPU to be unhealthy', async () => (await need('gpus_unhealthy'))?.count === 1);
+  await eventually('both to be unhealthy', async () => (await gauge('gpurent_gpus_unhealthy')) === 2);
   expect((await overview()).gpus).toEqual([{ ...none, gpu_model, total: 4, sold: 1, free: 2, unhealthy: 1 }]);
   expect(await gauge('gpurent_gpus{state="unhealthy"}')).toBe(1);
   expect((await need('gpus_unhealthy'))?.items).toMatchObject([
-    { subject: `machines/${agent.hostId}`, name: 'counted', message: '1 of its GPUs: fell off the bus' },
+    { subject: `machines/${agent.hostId}`, name: 'counted', message: '2 of its GPUs, 1 of them rented: Xid 79' },
   ]);
   await test.operator.post(`/v1/operator/machines/${agent.hostId}/cordon`);
   expect((await overview()).gpus).toMatchObject([{ sold: 1, free: 0, held_back: 2, unhealthy: 1 }]);
@@ -244,7 +249,7 @@ describe('the limits are those of the alerts', () => {
     ['GpurentMailWaits', 'gpurent_mail_oldest_seconds', NEED_AFTER_MS.mail_waiting],
     ['GpurentHostAway', 'gpurent_hosts{state="away"}', 0],
     ['GpurentQuarantine', 'gpurent_workloads_quarantined', 0],
-    ['GpurentGpusUnhealthy', 'gpurent_gpus{state="unhealthy"}', 0],
+    ['GpurentGpusUnhealthy', 'gpurent_gpus_unhealthy', 0],
     ['GpurentStopIgnored', 'gpurent_stops_ignored', 0],
   ])('%s', (alert, metric, afterMs) => {
     const expression = new RegExp(`alert: ${alert}\\n\\s+expr: (.*)`).exec(rules)?.[1];

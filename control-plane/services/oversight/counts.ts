@@ -10,6 +10,8 @@ export interface Overview {
   /** Machines that are not removed. `lost`: not connected, and declared lost by an operator; `away`: not connected otherwise. */
   hosts: { connected: number; away: number; lost: number };
   gpus: GpuCounts;
+  /** GPUs that are not healthy, whatever they are used for: a rented one is `sold`, and its renter pays for it. */
+  sickGpus: number;
   /** Instances that are not destroyed, by status. */
   instances: Record<string, number>;
   /** Open commands by kind, without those of lost machines, and for how long at most one makes no progress, in milliseconds. */
@@ -33,6 +35,7 @@ export function readOverview(platform: Platform): Overview {
   return platform.store.transact((tx) => ({
     hosts: countHosts(platform, fleet),
     gpus: countGpus(fleet),
+    sickGpus: fleet.reduce((sum, { sick }) => sum + sick, 0),
     instances: countInstances(tx),
     openCommands: countCommands(tx),
     settlementLagMs: settlementLag(tx),

@@ -1,13 +1,12 @@
-import { gpuUse } from '../../domain/gpu-use.js';
 import { listOf, query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import { findGpus, type GpuDetails } from '../machines/machines.js';
+import { findGpus } from '../machines/machines.js';
 import type { Platform } from '../system/platform.js';
 import { presenceOf } from './counts.js';
 import type { FleetMachine } from './fleet.js';
 import { MOST_ITEMS, needOf, oldestFirst, type Need, type NeedItem } from './need.js';
 
-/** Returns what the machines need. The counts are those of the metrics `gpurent_hosts` and `gpurent_gpus`, in machines. */
+/** Returns what the machines need. The counts are those of the metrics `gpurent_hosts` and `gpurent_gpus_unhealthy`, in machines. */
 export function machineNeeds(
   platform: Platform,
   tx: Tx,
@@ -35,7 +34,10 @@ export function machineNeeds(
       'commands_failing',
       fleet.filter(({ machine: { id } }) => failed.has(id)),
     ),
-    ...unhealthyNeed(tx, fleet.filter(hasUnhealthy)),
+    ...unhealthyNeed(
+      tx,
+      fleet.filter(({ sick }) => sick > 0),
+    ),
     ...listed('disks_unlimited', connected.filter(limitsNoDisks)),
   ];
 }
@@ -66,25 +68,19 @@ function lostItem(one: FleetMachine) {
   return { ...itemOf(one), since: one.machine.lost_at };
 }
 
-function hasUnhealthy({ models }: FleetMachine): boolean {
-  return [...models.values()].some(({ unhealthy }) => unhealthy > 0);
-}
-
+/** A GPU that is rented counts, too: its renter pays for it, and only an operator can help. */
 function unhealthyNeed(tx: Tx, machines: readonly FleetMachine[]): Need[] {
   const items = firstOf(machines).map((one) => {
-    const unhealthy = findGpus(tx, one.machine.id).filter(isUnhealthy);
+    const unhealthy = findGpus(tx, one.machine.id).filter(({ healthy }) => healthy === 0);
     const [first] = oldestFirst(
       unhealthy.map((gpu) => ({ ...gpu, since: gpu.told_healthy === 0 ? gpu.told_at : null })),
     );
-    const message = `${unhealthy.length} of its GPUs: ${first?.reason ?? 'no reason given'}`;
+    const rented = unhealthy.filter(({ instance_id }) => instance_id !== null).length;
+    const which = `${unhealthy.length} of its GPUs${rented === 0 ? '' : `, ${rented} of them rented`}`;
+    const message = `${which}: ${first?.reason ?? 'no reason given'}`;
     return { ...itemOf(one), since: first?.since ?? null, message };
   });
   return needOf('gpus_unhealthy', machines.length, items);
-}
-
-function isUnhealthy({ instance_id, quarantine_id, healthy }: GpuDetails): boolean {
-  const [isClaimed, isQuarantined] = [instance_id !== null, quarantine_id !== null];
-  return gpuUse({ isClaimed, isQuarantined, isHealthy: healthy === 1 }) === 'unhealthy';
 }
 
 function limitsNoDisks({ machine: { disk_quota, quota_waived_at } }: FleetMachine): boolean {
