@@ -57,7 +57,11 @@ export class Metrics {
       'Hosts on which commands of at least three organizations failed in the last 15 minutes',
     ),
     hosts: this.gauge('hosts', 'Machines that are not removed, by state', 'state'),
-    gpus: this.gauge('gpus', 'GPUs of machines that are not removed, by state; one that is rented is sold, also while it is unhealthy', 'state'),
+    gpus: this.gauge(
+      'gpus',
+      'GPUs of machines that are not removed, by state; one that is rented is sold, also while it is unhealthy',
+      'state',
+    ),
     sickGpus: this.gauge('gpus_unhealthy', 'GPUs that are not healthy, rented or not'),
     instances: this.gauge('instances', 'Instances by status', 'status'),
     workerFailing: this.gauge('worker_failing', '1 if the last run of a background worker failed, else 0', 'worker'),

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { components } from '../../client/api/index.js';
 import { recoverWrittenOff } from '../../control-plane/store/migrations/0034-credited-stops.js';
 import { query, sql, statement } from '../../control-plane/store/sql.js';
 import type { InstanceBody } from '../harness/api-client.js';
@@ -76,6 +77,11 @@ describe('a stop that its host ignores', () => {
       return stop && stop.charged_micro >= 9 * 60_000 && stop;
     });
     expect(owed.is_open).toBe(true);
+    const { needs } = await test.operator.get<components['schemas']['OperatorOverview']>('/v1/operator/overview');
+    const message = `Instance ${id.slice(0, 8)} of Renter's organization is still charged.`;
+    expect(needs.find(({ kind }) => kind === 'stop_ignored')?.items).toMatchObject([
+      { message, machine_id: agent.hostId, name: expect.any(String) as string },
+    ]);
     expect((await machineOf(agent)).cordoned).toBe(true);
     const credit = () =>
       test.operator.request<{ amount_micro: number }>('POST', `/v1/operator/instances/${id}/credit-ignored-stop`, {

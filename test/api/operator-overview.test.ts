@@ -134,13 +134,17 @@ it('names commands that wait for longer than the alert allows, and what for', as
   const agent = await test.host({ name: 'slow', gpus: 1, automatic: false });
   const renter = await test.renter();
   const body = { offer_id: await test.offer(agent), template_id: await test.template(), disk_gb: 10 };
-  const { id } = await renter.api.post<InstanceBody>('/v1/instances', body);
+  const { id } = await renter.api.post<InstanceBody>('/v1/instances', { ...body, label: 'train' });
   await eventually('the command', () => agent.held[0]);
   expect(await need('command_stuck')).toBeUndefined();
   test.clock.advance(NEED_AFTER_MS.command_stuck + 1);
   const stuck = await need('command_stuck');
-  expect(stuck).toMatchObject({ count: 1, items: [{ subject: `instances/${id}`, machine_id: agent.hostId }] });
-  expect(stuck?.items[0]?.message).toMatch(/^provision: the host is not connected/);
+  const { organizationId: organization_id } = renter;
+  expect(stuck).toMatchObject({ items: [{ subject: `instances/${id}`, machine_id: agent.hostId, organization_id }] });
+  expect(stuck?.count).toBe(1);
+  expect(stuck?.items[0]?.message).toMatch(
+    `provision of instance “train” ${id.slice(0, 8)} of Renter's organization: the host is not connected`,
+  );
   expect(await gauge('gpurent_commands_oldest_seconds{kind="provision"}')).toBeGreaterThan(900);
 });
 

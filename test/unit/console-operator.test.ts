@@ -1,11 +1,12 @@
 import { expect, it } from 'vitest';
 import { NEED_KINDS } from '../../control-plane/domain/need.js';
-import { gpuState, machineState } from '../../console/src/pages/operator/machine-state.js';
+import { gpuState, machineState, takesInstances } from '../../console/src/pages/operator/machine-state.js';
 import type { Gpu, Machine, NeedItem } from '../../console/src/pages/operator/models.js';
 import { listOf, shownOf } from '../../console/src/pages/operator/needs.js';
 import { filterOf, organizationsSearch } from '../../console/src/pages/operator/organizations/search.js';
 import { termsOf } from '../../console/src/pages/operator/offers/terms.js';
 
+const WINDOW = { starts_at: '2026-01-01T00:00:00.000Z', ends_at: '2026-01-03T00:00:00.000Z' };
 const NOW = Date.parse('2026-01-02T00:00:00.000Z');
 
 function gpu(fields: Partial<Gpu> = {}): Gpu {
@@ -26,8 +27,10 @@ it('says what a GPU is by the first that holds, and how its machine is', () => {
     machine({ connected: false, lost: true, gpus: [sold] }),
     machine({ gpus: [sold, gpu(), gpu({ healthy: false, instance_id: 'i' }), gpu({ quarantine_id: 'q' })] }),
     machine({ cordoned: true, gpus: [sold, gpu()] }),
-    machine({ maintenance: { starts_at: '2026-01-01T00:00:00.000Z', ends_at: '2026-01-03T00:00:00.000Z' } }),
+    machine({ maintenance: WINDOW }),
     machine({ gpus: [gpu({ model: 'A10' })] }),
+    machine({ connected: false, cordoned: true, maintenance: WINDOW, gpus: [gpu({ healthy: false })] }),
+    machine({ cordoned: true, disk_quota: 'none', gpus: [gpu(), gpu({ healthy: false })] }),
   ];
   expect(machines.map((each) => each.gpus.map((one) => gpuState(each, one, NOW)))).toEqual([
     ['sold', 'away'],
@@ -36,15 +39,22 @@ it('says what a GPU is by the first that holds, and how its machine is', () => {
     ['sold', 'held back'],
     ['held back'],
     ['free'],
+    ['away'],
+    ['held back', 'unhealthy'],
   ]);
   expect(machines.map((each) => machineState(each, NOW).words)).toEqual([
-    'away',
+    'away, 1 GPU unhealthy',
     'lost',
     'connected, 1 GPU unhealthy',
     'connected, cordoned',
     'connected, in maintenance',
     'connected',
+    'away, cordoned, in maintenance, 1 GPU unhealthy',
+    'connected, cordoned, it does not limit the disks of renters, 1 GPU unhealthy',
   ]);
+  expect(machines.map((each) => takesInstances(each, NOW))).toEqual(
+    machines.map((each) => machineState(each, NOW).words.replace(', 1 GPU unhealthy', '') === 'connected'),
+  );
 });
 
 const item = (fields: Partial<NeedItem>): NeedItem => ({
@@ -67,18 +77,33 @@ it('says each need in words, with the place where it can be mended', () => {
   ];
   expect(shown.map(({ words, why, link }): unknown[] => [words, why, link?.to])).toEqual([
     ['The clock is not trusted', 'Time-outs wait until you confirm it.', undefined],
-    ['The background worker meter fails', expect.stringMatching(/^disk full It runs again/), '/operator/control-plane'],
+    [
+      'The background worker meter fails',
+      expect.stringMatching(/^disk full\. It runs again/),
+      '/operator/control-plane',
+    ],
     ['rack is away', 'Its agent is not connected. Its workloads keep running.', '/operator/machines/$id'],
-    ['rack takes no instances', 'no space', '/operator/machines/$id'],
+    ['rack takes no instances', 'no space.', '/operator/machines/$id'],
     ['rack has a workload in quarantine', expect.any(String), '/operator/quarantine'],
-    [expect.stringContaining('charged after a stop'), 'Credit its renter.', '/operator/ignored-stops'],
+    [
+      expect.stringContaining('An instance on rack was charged after a stop'),
+      'Credit its renter.',
+      '/operator/ignored-stops',
+    ],
     ['Acme disputes a payment', 'It can neither deploy nor start.', '/operator/organizations/$id'],
     ['rack: what a later release knows', '', '/operator/machines/$id'],
   ]);
   for (const kind of NEED_KINDS) {
     expect(shownOf(kind, rack).words).not.toContain(kind);
     expect(listOf(kind)).toBeDefined();
+    // The act on the clock has a button of its own.
+    if (kind !== 'clock_untrusted') expect(shownOf(kind, item({ machine_id: 'm' })).link, kind).toBeDefined();
   }
+  for (const kind of ['settlement_late', 'mail_waiting'] as const)
+    expect(shownOf(kind, item({})).link?.to).toBe('/operator/control-plane');
+  const stuck = shownOf('command_stuck', { ...rack, organization_id: 'o' }).link;
+  expect(stuck).toMatchObject({ to: '/operator/instances', search: { waiting: true, machine: 'm' } });
+  expect(listOf('command_stuck')).toMatchObject({ to: '/operator/instances', search: { waiting: true } });
 });
 
 it('reads the terms of an offer exactly, or says which field is wrong', () => {

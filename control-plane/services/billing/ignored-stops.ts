@@ -45,7 +45,7 @@ export function listIgnoredStops(platform: Platform, request: PageRequest): List
       by: { since: 'asc', instance_id: 'asc' },
       keyOf: ({ since, instance_id }) => [since, instance_id],
     });
-    return { ...rest, items: items.map((stop) => ({ ...stop, ...namesOf(tx, stop) })) };
+    return { ...rest, items: items.map((stop) => nameStop(tx, stop)) };
   });
 }
 
@@ -145,10 +145,12 @@ function describe({ id, price_per_hour_micro, ...of }: Charged, sum: Sum): Ignor
   return { instance_id: id, ...of, since: sum.since, charged_micro, is_open: sum.is_open === 1 };
 }
 
-function namesOf(tx: Tx, { organization_id, machine_id }: IgnoredStop) {
+/** Adds the names by which people know what an ignored stop is about. */
+export function nameStop(tx: Tx, stop: IgnoredStop): NamedStop {
   return {
-    organization_name: tx.get(rowById('organizations', organization_id))?.name ?? '',
-    machine_name: tx.get(rowById('machines', machine_id))?.name ?? '',
+    ...stop,
+    organization_name: tx.get(rowById('organizations', stop.organization_id))?.name ?? '',
+    machine_name: tx.get(rowById('machines', stop.machine_id))?.name ?? '',
   };
 }
 

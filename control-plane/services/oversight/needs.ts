@@ -1,8 +1,8 @@
 import { NEED_AFTER_MS } from '../../domain/need.js';
 import { WAIT_WORDS, waitReason } from '../../domain/wait.js';
-import { query, sql } from '../../store/sql.js';
+import { query, rowById, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import { ignoredStops } from '../billing/ignored-stops.js';
+import { ignoredStops, nameStop } from '../billing/ignored-stops.js';
 import { stuckCommands } from '../instances/stuck-commands.js';
 import { findStep } from '../system/clock-steps.js';
 import type { Platform } from '../system/platform.js';
@@ -59,14 +59,16 @@ function stuckNeed({ connections }: Platform, tx: Tx): Need[] {
   const stuck = stuckCommands(tx.now);
   const { count = 0 } = tx.get(stuck.select(COUNT)) ?? {};
   const first = stuck
+    .leftJoin('organizations', 'organizations.id', 'instances.organization_id')
     .select(['commands.instance_id', 'commands.machine_id', 'commands.kind', 'accepted_at', 'machines.name'])
-    .select('commands.created_at')
+    .select(['commands.created_at', 'label', 'organization_id', 'organizations.name as organization_name'])
     .orderBy('commands.created_at')
     .limit(MOST_ITEMS);
-  const items = tx.all(first).map(({ instance_id, machine_id, kind, created_at, accepted_at, name }) => {
+  const items = tx.all(first).map(({ machine_id, kind, created_at, accepted_at, name, ...of }) => {
     const reason = waitReason(connections.troubleOf(machine_id), accepted_at !== null);
-    const message = `${kind}: ${WAIT_WORDS[reason]}`;
-    return { subject: `instances/${instance_id}`, name, message, since: created_at, machine_id };
+    const message = `${kind} of instance ${instanceWords(of)}: ${WAIT_WORDS[reason]}`;
+    const { instance_id, organization_id } = of;
+    return { subject: `instances/${instance_id}`, name, message, since: created_at, machine_id, organization_id };
   });
   return needOf('command_stuck', count, items);
 }
@@ -87,11 +89,21 @@ function quarantineNeed(tx: Tx): Need[] {
 
 function ignoredStopNeed(tx: Tx): Need[] {
   const stops = ignoredStops(tx);
-  const items = stops.map(({ instance_id, since, is_open, machine_id, organization_id }) => {
-    const message = is_open ? 'It is still charged.' : 'It is no longer charged; its charges are not fully credited.';
-    return { subject: `instances/${instance_id}`, message, since, machine_id, organization_id };
+  const items = stops.slice(0, MOST_ITEMS).map((stop) => {
+    const label = tx.get(rowById('instances', stop.instance_id))?.label ?? null;
+    const named = { ...nameStop(tx, stop), label };
+    const { instance_id, since, machine_id, organization_id, machine_name: name } = named;
+    const state = stop.is_open ? 'still charged' : 'no longer charged, and its charges are not fully credited';
+    const message = `Instance ${instanceWords(named)} is ${state}.`;
+    return { subject: `instances/${instance_id}`, name, message, since, machine_id, organization_id };
   });
   return needOf('stop_ignored', stops.length, items);
+}
+
+/** Names an instance by its label, if it has one, the beginning of its id, and its organization. */
+function instanceWords(of: { instance_id: string; label: string | null; organization_name: string | null }): string {
+  const label = of.label === null ? '' : `“${of.label}” `;
+  return `${label}${of.instance_id.slice(0, 8)} of ${of.organization_name ?? 'no organization'}`;
 }
 
 function disputeNeed(tx: Tx): Need[] {

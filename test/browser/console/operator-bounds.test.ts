@@ -65,13 +65,17 @@ it('reads a bounded part of a marketplace of any size for each page', async () =
   await window.close();
 });
 
-it('shows ten of each kind that needs an act, and how many more there are', async () => {
+it('shows three of each kind that needs an act, on request ten, and how many more there are', async () => {
   const window = await test.open(operator);
   const { page } = window;
   await window.goTo('/operator');
   const needs = page.getByRole('listitem');
+  await needs.filter({ hasText: 'And 117 more of these.' }).first().waitFor();
+  const away = needs.filter({ hasText: 'And 517 more of these.' });
+  await away.getByRole('link', { name: 'All machines' }).waitFor();
+  expect(await needs.filter({ hasText: /rack-\d+ is away/ }).count()).toBe(3);
+  await away.getByRole('button', { name: 'Show 7 more' }).click();
   await needs.filter({ hasText: 'And 510 more of these.' }).getByRole('link', { name: 'All machines' }).waitFor();
-  await needs.filter({ hasText: 'And 110 more of these.' }).first().waitFor();
   expect(await needs.filter({ hasText: /rack-\d+ is away/ }).count()).toBe(10);
   await page.getByRole('table', { name: 'GPUs by model' }).getByText('NVIDIA L40S').waitFor();
   await page

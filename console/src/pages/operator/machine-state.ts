@@ -9,7 +9,7 @@ export function gpuState(machine: Machine, gpu: Gpu, now: number): GpuState {
   if (!gpu.healthy) return 'unhealthy';
   if (gpu.quarantine_id !== null) return 'quarantine';
   if (gpu.instance_id !== null) return 'sold';
-  return whyClosed(machine, now) === undefined ? 'free' : 'held back';
+  return whyClosed(machine, now).length === 0 ? 'free' : 'held back';
 }
 
 /** Tells whether a GPU is rented, also while its machine is away or the GPU is unhealthy. What ran on a lost machine has ended. */
@@ -17,13 +17,19 @@ export function isSold({ lost }: Machine, { instance_id }: Gpu): boolean {
   return !lost && instance_id !== null;
 }
 
-/** Returns why a connected machine takes no new instances; undefined: it takes them. */
-function whyClosed(machine: Machine, now: number): string | undefined {
-  if (machine.cordoned) return 'cordoned';
-  if (isInMaintenance(machine, now)) return 'in maintenance';
-  if (machine.obstacle !== null) return machine.obstacle;
-  if (limitsNoDisks(machine)) return 'it does not limit the disks of renters';
-  return undefined;
+/** Tells whether a machine takes new instances, where it has free GPUs. */
+export function takesInstances(machine: Machine, now: number): boolean {
+  return machine.connected && !machine.lost && whyClosed(machine, now).length === 0;
+}
+
+/** Returns everything for which a machine takes no new instances, also once it is connected. */
+function whyClosed(machine: Machine, now: number): string[] {
+  return [
+    ...(machine.cordoned ? ['cordoned'] : []),
+    ...(isInMaintenance(machine, now) ? ['in maintenance'] : []),
+    ...(machine.obstacle === null ? [] : [machine.obstacle]),
+    ...(limitsNoDisks(machine) ? ['it does not limit the disks of renters'] : []),
+  ];
 }
 
 /** Tells whether a machine is not offered because one renter could fill the disk of all. */
@@ -35,16 +41,18 @@ function isInMaintenance({ maintenance }: Machine, now: number): boolean {
   return maintenance !== null && Date.parse(maintenance.starts_at) <= now && now < Date.parse(maintenance.ends_at);
 }
 
-/** Returns the state of a machine: a shape and its words. */
+/** Returns the state of a machine: a shape, and words for all that holds. Of a lost one nothing else matters. */
 export function machineState(machine: Machine, now: number) {
   if (machine.lost) return { shape: 'dash', words: 'lost' } as const;
-  if (!machine.connected) return { shape: 'square', words: 'away' } as const;
   const closed = whyClosed(machine, now);
-  if (closed !== undefined) return { shape: 'ring', words: `connected, ${closed}` } as const;
   const sick = machine.gpus.filter(({ healthy }) => !healthy).length;
-  if (sick > 0)
-    return { shape: 'square', words: `connected, ${sick} ${sick === 1 ? 'GPU' : 'GPUs'} unhealthy` } as const;
-  return { shape: 'dot', words: 'connected' } as const;
+  const words = [
+    machine.connected ? 'connected' : 'away',
+    ...closed,
+    ...(sick === 0 ? [] : [`${sick} ${sick === 1 ? 'GPU' : 'GPUs'} unhealthy`]),
+  ].join(', ');
+  if (!machine.connected || sick > 0) return { shape: 'square', words } as const;
+  return { shape: closed.length > 0 ? 'ring' : 'dot', words } as const;
 }
 
 /** Returns the GPUs of a machine in words: `8 × H100, 1 × L4`. */

@@ -1,4 +1,5 @@
-import { LinkButton } from '../../parts/button.js';
+import { useState } from 'react';
+import { Button, LinkButton } from '../../parts/button.js';
 import { Section } from '../../parts/page.js';
 import { Marked } from '../../parts/status.js';
 import { At } from '../../parts/time.js';
@@ -26,19 +27,27 @@ export function NeedsList({ needs }: { needs: readonly Need[] }) {
   );
 }
 
+/** So many of a kind are shown at first: on a phone, more would hide the other kinds. */
+const FOLDED = 3;
+
 function NeedLines({ need: { kind, count, items } }: { need: Need }) {
-  const more = count - items.length;
-  const list = listOf(kind);
+  const [isOpen, setOpen] = useState(false);
+  const first = isOpen ? items : items.slice(0, FOLDED);
+  const [folded, more] = [items.length - first.length, count - first.length];
+  const { words, ...list } = listOf(kind);
   return (
     <>
-      {items.map((item) => {
+      {first.map((item) => {
         const shown = shownOf(kind, item);
         return <NeedLine key={shown.key} kind={kind} shown={shown} />;
       })}
       {more > 0 && (
         <li>
           <div className={styles.need}>And {more.toLocaleString('en-US')} more of these.</div>
-          {list && <LinkButton {...list}>{list.words}</LinkButton>}
+          <div className={styles.acts}>
+            {folded > 0 && <Button onClick={() => setOpen(true)}>Show {folded} more</Button>}
+            {count > items.length && <LinkButton {...list}>{words}</LinkButton>}
+          </div>
         </li>
       )}
     </>

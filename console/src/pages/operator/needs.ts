@@ -7,12 +7,15 @@ interface Words {
   /** What to do, or what follows. */
   then: string;
   /** Where it can be mended; otherwise at its machine or its organization. */
-  link?: LinkProps & { words: string };
+  link?: Target | ((item: NeedItem) => Target);
 }
+
+type Target = LinkProps & { words: string };
 
 const BACKUPS = { to: '/operator/control-plane', words: 'Look at the backups' } as const;
 const IGNORED = { to: '/operator/ignored-stops', words: 'Credit it' } as const;
 const WORKERS = { to: '/operator/control-plane', search: { tab: 'workers' }, words: 'Look at the workers' } as const;
+const MAIL = { to: '/operator/control-plane', search: { tab: 'settings' }, words: 'Look at the settings' } as const;
 const QUARANTINE = { to: '/operator/quarantine', words: 'Adopt or remove it' } as const;
 
 /** The kinds of needs in words. The guide to the alerts says more of each. */
@@ -31,10 +34,12 @@ const WORDS: Readonly<Record<Need['kind'], Words>> = {
   settlement_late: {
     what: () => 'Balances are settled late',
     then: 'Errors of the worker “settle” in the log name the organization and the reason.',
+    link: WORKERS,
   },
   mail_waiting: {
     what: () => 'A mail has waited for more than an hour',
     then: 'The log line “a mail was not sent” has the answer of the mail server.',
+    link: MAIL,
   },
   machine_away: {
     what: (name) => `${name} is away`,
@@ -49,19 +54,30 @@ const WORDS: Readonly<Record<Need['kind'], Words>> = {
     what: (name) => `Commands of several organizations fail on ${name}`,
     then: 'Cordon it, and look at its log.',
   },
-  gpus_unhealthy: { what: (name) => `${name} has unhealthy GPUs`, then: '' },
+  gpus_unhealthy: {
+    what: (name) => `${name} has unhealthy GPUs`,
+    then: 'Nobody can rent them. A renter who has one goes on paying for it.',
+  },
   disks_unlimited: {
     what: (name) => `${name} is not offered`,
     then: 'It does not limit the disks of renters.',
   },
-  command_stuck: { what: (name) => `${name} has not done a command`, then: '' },
+  command_stuck: {
+    what: (name) => `${name} has not done a command`,
+    then: '',
+    link: ({ machine_id }) => ({
+      to: '/operator/instances',
+      search: { waiting: true, ...(machine_id === null ? {} : { machine: machine_id }) },
+      words: 'Look at what waits',
+    }),
+  },
   workload_quarantined: {
     what: (name) => `${name} has a workload in quarantine`,
     then: 'Nobody pays for it, and it holds its GPUs.',
     link: QUARANTINE,
   },
   stop_ignored: {
-    what: () => 'An instance was charged after a stop that its host did not confirm in time',
+    what: (name) => `An instance on ${name} was charged after a stop that its host did not confirm in time`,
     then: 'Credit its renter.',
     link: IGNORED,
   },
@@ -81,7 +97,7 @@ export interface Shown {
   words: string;
   why: string;
   since: string | null;
-  link: (LinkProps & { words: string }) | undefined;
+  link: Target | undefined;
 }
 
 export function shownOf(kind: Need['kind'], item: NeedItem): Shown {
@@ -91,13 +107,18 @@ export function shownOf(kind: Need['kind'], item: NeedItem): Shown {
   return {
     key: `${kind} ${item.subject} ${item.name ?? ''}`,
     words: what(item.name ?? item.subject),
-    why: [item.message, then].filter(Boolean).join(' '),
+    why: [sentence(item.message ?? ''), then].filter(Boolean).join(' '),
     since: item.since,
-    link: link ?? linkOf(kind, item),
+    link: typeof link === 'function' ? link(item) : (link ?? linkOf(item)),
   };
 }
 
-function linkOf(kind: Need['kind'], { machine_id, organization_id }: NeedItem): Shown['link'] {
+/** Ends words with a full stop: others follow. */
+function sentence(words: string): string {
+  return words === '' || /[.!?…]$/.test(words) ? words : `${words}.`;
+}
+
+function linkOf({ machine_id, organization_id }: NeedItem): Shown['link'] {
   if (organization_id !== null)
     return { to: '/operator/organizations/$id', params: { id: organization_id }, words: 'Look at the organization' };
   if (machine_id !== null)
@@ -106,7 +127,10 @@ function linkOf(kind: Need['kind'], { machine_id, organization_id }: NeedItem): 
 }
 
 /** Where all of a kind are listed that has more than are shown. */
-export function listOf(kind: Need['kind']): Shown['link'] {
+export function listOf(kind: Need['kind']): Target {
+  if (kind === 'worker_failing') return WORKERS;
+  if (kind === 'command_stuck')
+    return { to: '/operator/instances', search: { waiting: true }, words: 'All instances that wait' };
   if (kind === 'workload_quarantined') return { to: '/operator/quarantine', words: 'All in quarantine' };
   if (kind === 'stop_ignored') return { to: '/operator/ignored-stops', words: 'All ignored stops' };
   if (kind === 'payment_disputed' || kind === 'organization_suspended')

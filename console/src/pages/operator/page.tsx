@@ -56,9 +56,9 @@ function Gpus({ machines, gpus }: Pick<Overview, 'machines' | 'gpus'>) {
         ]}
       />
       <p className={styles.note}>
-        Each GPU counts once. Sold: rented, also while it is unhealthy or its machine is away. Away: not rented, on a machine that is away,
-        or any of a lost machine. Held back: in quarantine, or on a machine that takes no instances. Free ones need an
-        offer to be rented.
+        Each GPU counts once. Sold: rented, also while it is unhealthy or its machine is away. Away: not rented, on a
+        machine that is away, or any of a lost machine. Held back: in quarantine, or on a machine that takes no
+        instances. Free ones need an offer to be rented.
       </p>
     </Section>
   );

@@ -118,5 +118,9 @@ function Machines({ machines }: { machines: readonly Machine[] }) {
 
 function MachineState({ machine }: { machine: Machine }) {
   const { shape, words } = machineState(machine, useNow(10_000));
-  return <Marked shape={shape}>{words}</Marked>;
+  return (
+    <span className={styles.state}>
+      <Marked shape={shape}>{words}</Marked>
+    </span>
+  );
 }

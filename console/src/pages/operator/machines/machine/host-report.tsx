@@ -1,7 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
+import { useNow } from '../../../../data/clock.js';
 import { Section } from '../../../../parts/page.js';
 import { Loaded } from '../../../../parts/states.js';
 import { Marked } from '../../../../parts/status.js';
+import { takesInstances } from '../../machine-state.js';
 import type { Machine } from '../../models.js';
 import styles from '../../operator.module.css';
 import { DoctorFindings } from '../doctor-findings.js';
@@ -11,12 +13,17 @@ import { findingsOf } from './findings.js';
 /** What the host has reported that keeps renters away, and what its doctor finds. */
 export function HostReport({ machine }: { machine: Machine }) {
   const findings = findingsOf(machine);
+  const isOpen = takesInstances(machine, useNow(10_000));
   const doctor = useQuery(doctorFindings(machine.id));
   return (
     <Section title="What its host reports">
       {findings.length === 0 ? (
         <p>
-          <Marked shape="dot">Nothing keeps renters away.</Marked>
+          {isOpen ? (
+            <Marked shape="dot">Nothing keeps renters away.</Marked>
+          ) : (
+            'Its host reports nothing that keeps renters away.'
+          )}
         </p>
       ) : (
         <ul className={styles.list} aria-label="Findings">

@@ -8,6 +8,7 @@ import { Marked } from '../../../../parts/status.js';
 import { InstancesTable } from '../../instances-table.js';
 import { machineState } from '../../machine-state.js';
 import type { Machine } from '../../models.js';
+import styles from '../../operator.module.css';
 import { machine } from '../../queries.js';
 import { MachineActs } from './acts.js';
 import { Credentials } from './credentials.js';
@@ -61,5 +62,9 @@ export default function MachinePage() {
 
 function State({ machine: shown }: { machine: Machine }) {
   const { shape, words } = machineState(shown, useNow(10_000));
-  return <Marked shape={shape}>{words}</Marked>;
+  return (
+    <span className={styles.state}>
+      <Marked shape={shape}>{words}</Marked>
+    </span>
+  );
 }
