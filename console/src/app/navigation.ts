@@ -1,3 +1,4 @@
+import type { LinkProps } from '@tanstack/react-router';
 import type { IconName } from './shell/icon.js';
 
 /** The pages of the rail, in their order; a phone shows the first four. Those `forReaders` are closed to the role billing. */
@@ -26,17 +27,33 @@ export const MORE_PAGES = [
   { to: '/webhooks', title: 'Webhooks' },
 ] as const;
 
+/** Tells whether the page at a path is for operators. */
+export function isForOperators(path: string): boolean {
+  return /^\/operator(?:\/|$)/.test(path);
+}
+
+interface OperatorPage {
+  to: `/operator${string}` & LinkProps['to'];
+  title: string;
+  /** Only at its own address, not below it. */
+  isExact?: true;
+  /** Another address whose page is a tab of it. */
+  tab?: string;
+  /** In the bar of a phone, while a page for operators is shown. */
+  icon?: IconName;
+}
+
 /** The pages for operators: they stand in the rail, and on a phone in the menu. */
-export const OPERATOR_PAGES = [
-  { to: '/operator', title: 'Overview', isExact: true },
-  { to: '/operator/machines', title: 'Machines', isExact: false },
-  { to: '/operator/instances', title: 'All instances', isExact: false },
-  { to: '/operator/offers', title: 'Offers', isExact: false },
-  { to: '/operator/templates', title: 'System templates', isExact: false },
-  { to: '/operator/organizations', title: 'Organizations', isExact: false },
-  { to: '/operator/users', title: 'Users', isExact: false },
-  { to: '/operator/money', title: 'Money', isExact: false },
-  { to: '/operator/quarantine', title: 'Quarantine', isExact: false },
-  { to: '/operator/control-plane', title: 'Control plane', isExact: false },
-  { to: '/operator/audit', title: 'Audit log', isExact: false },
-] as const;
+export const OPERATOR_PAGES: readonly OperatorPage[] = [
+  { to: '/operator', title: 'Overview', isExact: true, icon: 'overview' },
+  { to: '/operator/machines', title: 'Machines', icon: 'machines' },
+  { to: '/operator/instances', title: 'All instances', tab: '/operator/ignored-stops', icon: 'instances' },
+  { to: '/operator/offers', title: 'Offers' },
+  { to: '/operator/templates', title: 'System templates' },
+  { to: '/operator/organizations', title: 'Organizations', icon: 'team' },
+  { to: '/operator/users', title: 'Users' },
+  { to: '/operator/money', title: 'Money' },
+  { to: '/operator/quarantine', title: 'Quarantine' },
+  { to: '/operator/control-plane', title: 'Control plane' },
+  { to: '/operator/audit', title: 'Audit log' },
+];

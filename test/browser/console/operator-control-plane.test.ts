@@ -80,6 +80,8 @@ it('shows backups, workers and settings as they stand, without secrets, and lets
   expect(await page.content()).not.toContain('/etc/hidden');
   await window.checkAccess();
   await window.shoot('operator-settings');
+  await window.goTo('/operator');
+  await page.getByText('Here they sign up by invitation only').waitFor();
 });
 
 it('credits what was charged after a stop that a host has ignored, and names the amount', async () => {
@@ -103,6 +105,9 @@ it('credits what was charged after a stop that a host has ignored, and names the
   const dialog = page.getByRole('dialog');
   await window.goTo('/operator/ignored-stops');
   await page.getByRole('table', { name: 'Ignored stops' }).getByText('still charged').waitFor();
+  expect(await page.getByRole('navigation', { name: 'Pages' }).locator('[aria-current]').allInnerTexts()).toEqual([
+    'All instances',
+  ]);
   await page.getByRole('button', { name: `Credit: ${id}` }).click();
   const title = await dialog.getByRole('heading').innerText();
   const { items } = await control.operator.get<{ items: { charged_micro: number }[] }>('/v1/operator/ignored-stops');

@@ -155,6 +155,8 @@ it('lists what needs an act, leads to the machine, and acts on it', async () => 
   await page.getByRole('button', { name: 'Cordon' }).click();
   await page.getByRole('alertdialog').getByRole('button', { name: 'Cordon' }).click();
   await page.getByRole('button', { name: 'Uncordon' }).waitFor();
+  await page.getByText('away, cordoned', { exact: true }).waitFor();
+  await page.getByText('Its host reports nothing that keeps renters away.').waitFor();
   await window.shoot('operator-machine');
   await window.checkAccess();
   await page.getByRole('button', { name: 'Declare lost' }).click();
@@ -182,6 +184,8 @@ it('credits, suspends and restores an organization, on a phone, too', async () =
   const window = await openAsOperator({ width: 360, height: 740 });
   const { page } = window;
   await window.goTo('/operator/organizations');
+  const bar = page.getByRole('navigation', { name: 'Pages' }).getByRole('link');
+  expect(await bar.allInnerTexts()).toEqual(['Overview', 'Machines', 'All instances', 'Organizations']);
   await page.getByLabel('Name, address of a member, or id').fill('<IMG');
   await page.keyboard.press('Enter');
   await window.shoot('operator-organizations');

@@ -1,4 +1,6 @@
 const PATHS = {
+  overview: 'M3 17V9h3.500v8zM8.250 17V4h3.500v13zM13.500 17v-6H17v6z',
+  machines: 'M3 3h14v14H3zM7 7h6v6H7z',
   market: 'M3 8l2-4h10l2 4M3 8v8h14V8M3 8h14M8 16v-4h4v4',
   instances: 'M3 4h14v5H3zM3 11h14v5H3zM6 6.5h.01M6 13.5h.01',
   templates: 'M4 3h8l4 4v10H4zM12 3v4h4M7 11h6M7 14h4',

@@ -1,3 +1,4 @@
+import { useRouterState } from '@tanstack/react-router';
 import { api, isSignedOut } from '../../data/api.js';
 import { showExactTimes, useExactTimes } from '../../data/exact-times.js';
 import type { Me } from '../../data/models.js';
@@ -5,7 +6,7 @@ import { chooseOrganization } from '../../data/organization.js';
 import { Menu, MenuChoice, MenuItem, MenuLine, MenuLink } from '../../parts/menu.js';
 import { sayFailed } from '../../parts/toast.js';
 import { leaveSignedOut } from '../leaving.js';
-import { MORE_PAGES, OPERATOR_PAGES, PAGES } from '../navigation.js';
+import { isForOperators, MORE_PAGES, OPERATOR_PAGES, PAGES } from '../navigation.js';
 import styles from './organization-menu.module.css';
 
 /** Ends the session, and leaves. It has ended, too, if another tab has ended it. */
@@ -25,6 +26,9 @@ async function signOut(): Promise<void> {
 export function OrganizationMenu({ me }: { me: Me }) {
   const { active_organization_id: active, memberships } = me;
   const isExact = useExactTimes();
+  const path = useRouterState({ select: ({ location }) => location.pathname });
+  // While a page for operators is shown, the bar of a phone has others than these.
+  const pages = isForOperators(path) ? PAGES : PAGES.slice(4);
   const chosen = memberships.find(({ organization_id }) => organization_id === active);
   const choices = memberships.map(({ organization_id, name, role }) => ({
     ...{ value: organization_id, label: `${name} (${role})` },
@@ -33,7 +37,7 @@ export function OrganizationMenu({ me }: { me: Me }) {
     <Menu label={<span className={styles.name}>{chosen?.name ?? 'No organization'}</span>}>
       <MenuChoice label="Organization" value={active ?? undefined} choices={choices} onChoose={chooseOrganization} />
       <MenuLine />
-      {[...PAGES.slice(4), ...MORE_PAGES].map(({ to, title }) => (
+      {[...pages, ...MORE_PAGES].map(({ to, title }) => (
         <MenuLink key={to} to={to}>
           {title}
         </MenuLink>

@@ -7,7 +7,7 @@ import { classNames } from '../../parts/class-names.js';
 import { OnlyFor } from '../../parts/only-for.js';
 import { Page } from '../../parts/page.js';
 import { Skeleton } from '../../parts/states.js';
-import { isForReaders, isOfOrganization, OPERATOR_PAGES, PAGES } from '../navigation.js';
+import { isForOperators, isForReaders, isOfOrganization, OPERATOR_PAGES, PAGES } from '../navigation.js';
 import { BalanceLine } from './balance-line.js';
 import { ConnectionLine } from './connection-line.js';
 import { Icon } from './icon.js';
@@ -21,6 +21,8 @@ export function Shell() {
   const main = useRef<HTMLElement>(null);
   const { data, isPending } = useQuery(me);
   const mayRead = useMay('read');
+  const path = useRouterState({ select: ({ location }) => location.pathname });
+  const isOperator = data?.user.is_operator === true;
   const hasNone = data?.active_organization_id === null;
   useFocusOnNewPage(main);
   return (
@@ -28,7 +30,11 @@ export function Shell() {
       <a className={styles.skip} href="#main">
         Skip to the page
       </a>
-      <nav className={styles.rail} aria-label="Pages">
+      <nav
+        className={styles.rail}
+        aria-label="Pages"
+        data-for={isOperator && isForOperators(path) ? 'operators' : 'all'}
+      >
         <Link to="/" className={styles.name}>
           gpurent
         </Link>
@@ -42,7 +48,7 @@ export function Shell() {
             </li>
           ))}
         </ul>
-        {data?.user.is_operator === true && <OperatorPages />}
+        {isOperator && <OperatorPages path={path} />}
       </nav>
       <TopLine />
       <main id="main" ref={main} tabIndex={-1} className={classNames(styles.main, isPending && styles.early)}>
@@ -72,14 +78,20 @@ function Content({ mayRead, hasOrganization }: { mayRead: boolean; hasOrganizati
 }
 
 /** What only operators see. */
-function OperatorPages() {
+function OperatorPages({ path }: { path: string }) {
   return (
     <section className={styles.group} aria-labelledby="operator-pages">
       <h2 id="operator-pages">Operator</h2>
       <ul className={styles.pages}>
-        {OPERATOR_PAGES.map(({ to, title, isExact }) => (
-          <li key={to}>
-            <Link to={to} className={styles.page} activeOptions={{ exact: isExact, includeSearch: false }}>
+        {OPERATOR_PAGES.map(({ to, title, isExact = false, tab, icon }) => (
+          <li key={to} data-bar={icon !== undefined}>
+            <Link
+              to={to}
+              className={styles.page}
+              activeOptions={{ exact: isExact, includeSearch: false }}
+              {...(path === tab ? { 'data-status': 'active', 'aria-current': 'page' as const } : {})}
+            >
+              {icon && <Icon name={icon} />}
               {title}
             </Link>
           </li>

@@ -9,7 +9,9 @@ import styles from './operator.module.css';
 export function FirstMinutes() {
   const { data: done, isPending } = useQuery(firstSteps);
   if (isPending) return <Skeleton rows={8} />;
-  if (!done || Object.values(done).every(Boolean)) return null;
+  if (!done) return null;
+  const { signsUpByInvitation, ...steps } = done;
+  if (Object.values(steps).every(Boolean)) return null;
   return (
     <div className={styles.cards}>
       <Steps
@@ -40,7 +42,11 @@ export function FirstMinutes() {
             ),
           },
           {
-            ...{ title: 'Grant credit', isDone: done.hasCredit, words: <CreditWords /> },
+            ...{
+              title: 'Grant credit',
+              isDone: done.hasCredit,
+              words: <CreditWords byInvitation={signsUpByInvitation} />,
+            },
             button: (kind) => (
               <LinkButton kind={kind} to="/operator/organizations">
                 Choose an organization
@@ -57,7 +63,14 @@ const MACHINE_WORDS = 'One line on its host enrolls it. Its owner needs root, an
 const OFFER_WORDS = 'Nobody can rent a machine before its GPUs have a price.';
 const TEMPLATE_WORDS = 'It says what an instance runs. All renters see it, and can deploy it.';
 
-function CreditWords() {
+function CreditWords({ byInvitation }: { byInvitation: boolean }) {
+  if (byInvitation)
+    return (
+      <>
+        Renters pay in advance. Here they sign up by invitation only: an admin of their organization invites them at{' '}
+        <code>{location.origin}/team</code>, or they come by a company’s sign-in.
+      </>
+    );
   return (
     <>
       Renters pay in advance. They sign up at <code>{location.origin}/sign-up</code>; then their organization is in the

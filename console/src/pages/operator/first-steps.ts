@@ -13,14 +13,17 @@ export const firstSteps = queryOptions({
     if ((await api.get('/v1/operator/instances', newest(1))).items.length > 0) return null;
     const template = (tab: 'system' | 'public') =>
       api.get('/v1/templates', { params: { query: { tab, limit: 1 } }, signal });
-    const [machines, offers, system, published, organizations] = await Promise.all([
+    const [machines, offers, system, published, organizations, settings] = await Promise.all([
       api.get('/v1/operator/machines', newest(1)),
       api.get('/v1/operator/offers', { params: { query: { withdrawn: false, limit: 1 } }, signal }),
       template('system'),
       template('public'),
       api.get('/v1/operator/organizations', newest(MOST)),
+      api.get('/v1/operator/settings', { signal }),
     ]);
+    const signUp = settings.items.find(({ name }) => name === 'GPURENT_SIGN_UP')?.value;
     return {
+      signsUpByInvitation: signUp === 'invitation',
       hasMachine: machines.items.length > 0,
       hasOffer: offers.items.length > 0,
       hasTemplate: system.items.length + published.items.length > 0,
