@@ -16,7 +16,7 @@ import type { Platform } from '../services/system/platform.js';
 import type { ServerIdentity } from '../../shared/server-identity.js';
 import { MINUTE_MS } from '../../shared/time.js';
 import type { ConsoleFiles } from './console/files.js';
-import { consoleRoutes } from './console/routes.js';
+import { consolePageNotFound, consoleRoutes } from './console/routes.js';
 import { demandProofs } from './demand-proofs.js';
 import { announceDeprecations } from './deprecations.js';
 import { runHandlers } from './run-handlers.js';
@@ -135,7 +135,7 @@ export async function createHttpServer(
   validateStrictly(app);
   parseJson(app);
   handleErrors(app);
-  answerUnknownRoutes(app, platform);
+  answerUnknownRoutes(app, platform, consoleFiles && consolePageNotFound(consoleFiles));
   limitRates(app, limits, platform);
   demandProofs(app, platform);
   await documentApi(app, platform.abuse);

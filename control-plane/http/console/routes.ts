@@ -44,6 +44,17 @@ const PAGE_HEADERS = {
 };
 const ASSET_HEADERS = { ...HEADERS, 'Cache-Control': 'public, max-age=31536000, immutable' };
 
+/** Returns what answers a browser at an address without a page: the console, which says so, with status 404. */
+export function consolePageNotFound({ page }: ConsoleFiles) {
+  return ({ headers }: FastifyRequest, reply: FastifyReply): FastifyReply => {
+    const { body, encoding } = encodedFor(page, headers['accept-encoding']);
+    // Programs get another answer at the same address.
+    void reply.code(404).headers({ ...PAGE_HEADERS, Vary: 'Accept, Accept-Encoding' });
+    if (encoding) void reply.header('Content-Encoding', encoding);
+    return reply.type(page.type).send(body);
+  };
+}
+
 /** Serves the web console out of memory: its page at each of its addresses, and its assets. It asks for no credential: its script does. */
 export function consoleRoutes({ page, assets }: ConsoleFiles) {
   return (app: FastifyInstance): void => {
