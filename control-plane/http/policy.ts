@@ -222,7 +222,7 @@ function withoutRight(caller: Caller, right: Right): Refusal {
 function factorRequired(who: string): Refusal {
   return new Refusal(
     'SECOND_FACTOR_REQUIRED',
-    `${who}: give yours in this session (POST /v1/me/proof), or add one first (POST /v1/me/second-factors/totp, or the page /account/second-factors)`,
+    `${who}: give yours in this session; if you have none, add one first, on the page /account/second-factors`,
   );
 }
 

@@ -57,7 +57,7 @@ describe('a machine that is declared lost', () => {
     for (const path of [`${machineOf(agent)}/lost`, machineOf(agent)]) {
       const method = path === machineOf(agent) ? 'DELETE' : 'POST';
       const { body: refusal } = await test.operator.request<{ message: string }>(method, path);
-      expect(refusal.message).toContain('GET /v1/operator/instances?machine_id=');
+      expect(refusal.message).toContain('destroy each of its instances');
     }
     const { items } = await test.operator.get<{ items: { id: string }[] }>(
       `/v1/operator/instances?machine_id=${agent.hostId}`,

@@ -105,7 +105,10 @@ export const unsubscribeRoutes: Routes = (app, platform) => {
     },
     (request, reply) => {
       unsubscribe(platform, request.params.token);
-      return page(reply, '<p>You get no more of these warnings. PATCH /v1/me/mail switches them on again.</p>');
+      return page(
+        reply,
+        '<p>You get no more of these warnings. You can switch them on again on the page of your account.</p>',
+      );
     },
   );
 };

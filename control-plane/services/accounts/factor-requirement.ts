@@ -35,6 +35,6 @@ function checkHasGiven(tx: Tx, { sessionId }: SessionCaller): void {
   if (session?.factor_at !== null && session !== undefined) return;
   throw new Refusal(
     'SECOND_FACTOR_REQUIRED',
-    'you would lock yourself out: add a second factor of your own first (POST /v1/me/second-factors/totp), or give it in this session (POST /v1/me/proof)',
+    'you would lock yourself out: give your second factor in this session first; if you have none, add one before',
   );
 }

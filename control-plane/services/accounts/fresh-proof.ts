@@ -16,7 +16,7 @@ export function checkFreshProof(tx: Tx, { sessionId }: SessionUser): void {
   if (provenAt !== null && provenAt <= tx.now && tx.now - provenAt <= PROOF_MS) return;
   throw new Refusal(
     'PROOF_REQUIRED',
-    'prove again who you are, and repeat this within 15 minutes: POST /v1/me/proof with your password, and with a second factor if you have one; or sign in again, as with a company',
+    'prove again who you are, and repeat this within 15 minutes: give your password, and a second factor if you have one; or sign in again, as with a company',
   );
 }
 

@@ -95,7 +95,7 @@ function tellInstances(
   const live = query.selectFrom('instances').select(['id', 'deployed_by']).where('status', '<>', sql.lit('destroyed'));
   for (const { id, deployed_by } of tx.all(live.where('organization_id', '=', organizationId))) {
     const holds = deployed_by === email ? 'deployed this instance' : 'may know the access token of this instance';
-    recordNote(tx, id, kind, `${did} and ${holds}: replace its access (POST /v1/instances/${id}/access)`);
+    recordNote(tx, id, kind, `${did} and ${holds}: replace its access token`);
   }
 }
 

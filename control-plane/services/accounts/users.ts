@@ -114,6 +114,6 @@ function refuseWhereInUse(tx: Tx, organizationId: string, { email }: Row<'users'
   const { name } = getOrganization(tx, organizationId);
   throw new Refusal(
     'LAST_ADMIN',
-    `${email} is the last admin of "${name}" (${organizationId}), which has ${count} instance(s): destroy them (GET and DELETE /v1/operator/instances), or let another member become an admin first`,
+    `${email} is the last admin of "${name}" (${organizationId}), which has ${count} instance(s): destroy them first, or let another member become an admin`,
   );
 }

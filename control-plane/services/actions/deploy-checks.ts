@@ -207,7 +207,7 @@ function foreignRegistry(template: Template, organizationId: string): Refusal | 
 function findOffer(platform: Platform, tx: Tx, id: string): OfferDetails {
   const row = tx.get(openOffer({ id }));
   if (row) return describeOffer(platform, tx, row);
-  throw new Refusal('OFFER_UNAVAILABLE', 'no offer with this id is on the market; choose one from GET /v1/offers');
+  throw new Refusal('OFFER_UNAVAILABLE', 'no offer with this id is on the market; choose another offer');
 }
 
 const openOffer = compileOnce(({ id }: { id: string }) =>
@@ -216,10 +216,7 @@ const openOffer = compileOnce(({ id }: { id: string }) =>
 
 function notOnMarket({ machine, state }: OfferDetails): Refusal | undefined {
   if (machine.removed_at !== null) {
-    return new Refusal(
-      'OFFER_NOT_PINNABLE',
-      'the machine of this offer was removed; choose another offer from GET /v1/offers',
-    );
+    return new Refusal('OFFER_NOT_PINNABLE', 'the machine of this offer was removed; choose another offer');
   }
   return state === 'available' ? undefined : offerUnavailable();
 }
@@ -238,7 +235,7 @@ function tooExpensive(planned: PlannedDeploy): Refusal | undefined {
 }
 
 function offerUnavailable(): Refusal {
-  return new Refusal('OFFER_UNAVAILABLE', 'this offer is not available now; choose another one from GET /v1/offers');
+  return new Refusal('OFFER_UNAVAILABLE', 'this offer is not available now; choose another offer');
 }
 
 function notVmCapable(template: Template, { machine }: OfferDetails): Refusal | undefined {

@@ -21,7 +21,10 @@ export function readUnsubscribeToken(
   const [wanted, given] = [codeOf(encryption, claim), Buffer.from(code, 'base64url')];
   const categories = scope.split('+').filter(isOneClick);
   if (claim === '' || given.length !== wanted.length || !timingSafeEqual(given, wanted) || categories.length === 0)
-    throw new Refusal('NOT_FOUND', 'this link is not complete, or too old: choose your mails with PATCH /v1/me/mail');
+    throw new Refusal(
+      'NOT_FOUND',
+      'this link is not complete, or too old: choose which mails you get on the page of your account',
+    );
   return { userId, categories };
 }
 

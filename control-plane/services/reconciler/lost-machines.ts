@@ -10,8 +10,7 @@ import { describeMachine, findMachine, type MachineDetails } from '../machines/m
 import type { Platform } from '../system/platform.js';
 
 /** How an operator empties a machine. */
-const TO_EMPTY =
-  'cordon it, destroy each of its instances (GET /v1/operator/instances?machine_id=..., DELETE /v1/operator/instances/ID with a reason), and remove its workloads in quarantine (POST /v1/operator/quarantine/ID/remove)';
+const TO_EMPTY = 'cordon it, destroy each of its instances with a reason, and remove its workloads in quarantine';
 
 /**
  * Declares, for an operator, that a machine is not expected back. Its running instances end, its instances in `destroying` do not wait
@@ -47,7 +46,7 @@ export function removeMachine(platform: Platform, operator: Operator, id: string
     if (machine.lost_at === null && inUse > 0) {
       throw new Refusal(
         'MACHINE_IN_USE',
-        `${inUse} instance(s) or quarantined workload(s) are on this machine; ${TO_EMPTY}; or, if it is gone for good, declare it lost (POST /v1/operator/machines/${id}/lost)`,
+        `${inUse} instance(s) or quarantined workload(s) are on this machine; ${TO_EMPTY}; or, if it is gone for good, declare it lost`,
       );
     }
     forgetHost(tx, id);
