@@ -1,13 +1,15 @@
 import type { LinkProps } from '@tanstack/react-router';
 import type { IconName } from './shell/icon.js';
 
-/** The pages of the rail, in their order; a phone shows the first four. Those `forReaders` are closed to the role billing. */
+/** The pages of the rail, in their order; a phone shows the first four. Those `forReaders` have nothing for the role billing. */
 export const PAGES = [
   { to: '/market', title: 'Market', icon: 'market', forReaders: true },
   { to: '/instances', title: 'Instances', icon: 'instances', forReaders: true },
   { to: '/templates', title: 'Templates', icon: 'templates', forReaders: true },
   { to: '/billing', title: 'Billing', icon: 'billing', forReaders: false },
   { to: '/team', title: 'Team', icon: 'team', forReaders: false },
+  { to: '/keys', title: 'Keys', icon: 'keys', forReaders: false },
+  { to: '/webhooks', title: 'Webhooks', icon: 'webhooks', forReaders: true },
   { to: '/profile', title: 'Account', icon: 'account', forReaders: false },
 ] as const satisfies readonly { to: string; title: string; icon: IconName; forReaders: boolean }[];
 
@@ -21,11 +23,10 @@ export function isOfOrganization(path: string): boolean {
   return !/^\/(?:profile|operator)(?:\/|$)/.test(path);
 }
 
-/** Pages beside those of the rail: they stand in the menu of the organization. */
-export const MORE_PAGES = [
-  { to: '/keys', title: 'Keys' },
-  { to: '/webhooks', title: 'Webhooks' },
-] as const;
+/** Tells whether a page belongs to an entry of the rail with another address: a deploy begins at the market. */
+export function belongsTo(entry: (typeof PAGES)[number]['to'], path: string): boolean {
+  return entry === '/market' && /^\/deploy(?:\/|$)/.test(path);
+}
 
 /** Tells whether the page at a path is for operators. */
 export function isForOperators(path: string): boolean {

@@ -1,6 +1,7 @@
 import { useState } from 'react';
 import { useInstanceAct, VERBS, type InstanceAct } from '../data/instance-acts.js';
 import { diskPrice, nameOf } from '../data/instances.js';
+import { actsOn, useMayStart } from '../data/may-start.js';
 import type { Instance } from '../data/models.js';
 import { Button } from './button.js';
 import { Confirm } from './dialog.js';
@@ -10,7 +11,8 @@ import { ErrorBox } from './states.js';
 
 /** The acts that the API allows at present, exactly, for those whose role may change something. What destroys or gives GPUs away is asked for first. */
 export function InstanceActions({ instance }: { instance: Instance }) {
-  const { id, allowed_actions, stop_releases_gpus } = instance;
+  const { id, stop_releases_gpus } = instance;
+  const mayStart = useMayStart();
   const act = useInstanceAct(id);
   const [asked, setAsked] = useState<InstanceAct>();
   const asks = (what: InstanceAct) => what === 'destroy' || (what === 'stop' && stop_releases_gpus);
@@ -24,7 +26,7 @@ export function InstanceActions({ instance }: { instance: Instance }) {
   return (
     <div className={styles.acts}>
       <div className={styles.buttons}>
-        {allowed_actions.map((what) => (
+        {actsOn(instance, mayStart).map((what) => (
           <Button
             key={what}
             isBusy={act.isPending && act.variables === what}

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { TestConsole } from '../../harness/console.js';
+import { statusIs } from '../../harness/control-plane.js';
 import { GPU_MICRO, HOUR_MS, makePoor } from '../../harness/poor.js';
 import { StripeDouble } from '../../harness/stripe-double.js';
 
@@ -32,7 +33,12 @@ it('leads to the payment provider and back, and shows the money as soon as it is
     route.fulfill({ contentType: 'text/html', body: '<h1>The page of the provider</h1>' }),
   );
   await window.goTo('/billing?pay=true');
-  await page.getByLabel('Amount in dollars').fill('12.34');
+  const amount = page.getByLabel('Amount in dollars');
+  await amount.fill('0.005');
+  await amount.press('Enter');
+  await page.waitForSelector('text=Give dollars and whole cents');
+  await window.checkAccess();
+  await amount.fill('12.34');
   await page.getByRole('button', { name: 'Pay $12.34' }).click();
   await page.getByText('The page of the provider').waitFor();
   const session = stripe.sessions.at(-1);
@@ -77,5 +83,37 @@ it('warns of a low balance, stops what nobody pays for, and says why', async () 
     .first()
     .waitFor();
   await window.shoot('stopped-unpaid');
+  await window.close();
+});
+
+it('says what a suspension and a dispute forbid, until when disks are kept, and offers nothing that is refused', async () => {
+  const poor = await makePoor(test.control, await test.control.template({ name: 'Offender' }));
+  const act = (path: string, body: object) =>
+    test.control.operator.post(`/v1/operator/organizations/${poor.renter.organizationId}/${path}`, body);
+  await poor.renter.api.post(`/v1/instances/${poor.id}/stop`);
+  await statusIs(poor.renter.api, poor.id, 'stopped');
+  const window = await test.open(poor.renter);
+  const { page } = window;
+  await window.goTo('/instances');
+  const start = page.getByRole('button', { name: /^Start/ });
+  const rent = page.getByRole('link', { name: 'Rent a machine' });
+  await start.waitFor();
+  expect(await rent.count()).toBe(1);
+  await act('suspend', { reason: 'it sends spam', keep_disks_days: 14 });
+  const notice = page.getByRole('status', { name: 'Suspension' });
+  await notice.getByText('An operator has suspended this organization: it sends spam').waitFor();
+  const { suspension } = await poor.renter.api.get<{ suspension: { disks_kept_until: string } }>('/v1/orgs/current');
+  expect(await notice.locator('time').getAttribute('datetime')).toBe(suspension.disks_kept_until);
+  await start.waitFor({ state: 'detached' });
+  expect(await rent.count()).toBe(0);
+  await page.getByRole('button', { name: /^Destroy/ }).waitFor();
+  await window.shoot('suspended');
+  await window.checkAccess();
+  await act('restore', { reason: 'a mistake' });
+  await start.waitFor();
+  expect(await notice.textContent()).toBe('');
+  await act('dispute', { disputed: true, reason: 'a complaint' });
+  await notice.getByRole('link', { name: 'See the disputed payments' }).waitFor();
+  await start.waitFor({ state: 'detached' });
   await window.close();
 });

@@ -88,7 +88,7 @@ it('a member with the role billing is led to the money, and sees no page that on
   window.expectComplaints(/403/);
   expect(await buttonsOf(window, '/billing')).toEqual(['Add money', 'Change the caps']);
   expect(await page.getByRole('navigation', { name: 'Pages' }).getByRole('listitem').allTextContents()).toEqual([
-    ...['Billing', 'Team', 'Account'],
+    ...['Billing', 'Team', 'Keys', 'Account'],
   ]);
   expect(refused).toEqual([]);
   await page.getByText('Your role is not told of changes as they happen').waitFor();

@@ -80,6 +80,23 @@ it('shows what is so without being asked, and says when it hears nothing', async
   await window.close();
 });
 
+it('says on a page of its own that nothing is at a mistyped address, as a 404', async () => {
+  const window = await test.open(await test.control.renter());
+  window.expectComplaints(/404/);
+  const answer = await window.page.goto('/nothing-here?x=1');
+  expect(answer?.status()).toBe(404);
+  expect(answer?.headers()).toMatchObject({ vary: 'Accept, Accept-Encoding', 'x-frame-options': 'DENY' });
+  await window.page.getByRole('heading', { name: 'Nothing here' }).waitFor();
+  await window.page.getByRole('link', { name: 'Go to the instances' }).click();
+  await window.page.waitForURL('**/instances');
+  const current = window.page.getByRole('navigation', { name: 'Pages' }).locator('[aria-current=page]');
+  for (const [path, title] of Object.entries({ '/deploy': 'Market', '/keys': 'Keys', '/webhooks': 'Webhooks' })) {
+    await window.goTo(path);
+    expect(await current.allTextContents()).toEqual([title]);
+  }
+  await window.close();
+});
+
 it('can be used by everybody, on a phone, too', async () => {
   const window = await test.open(await test.control.renter(), { width: 360, height: 740 });
   await window.goTo('/instances');
@@ -87,7 +104,7 @@ it('can be used by everybody, on a phone, too', async () => {
   await window.checkAccess();
   expect(await window.page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360);
   await window.page.click('header button');
-  await window.page.click('text=Keys');
+  await window.page.getByRole('menuitem', { name: 'Keys' }).click();
   await window.page.waitForURL('**/keys');
   expect(await window.page.evaluate('document.activeElement.id')).toBe('main');
   await window.close();
@@ -142,5 +159,11 @@ it('serves assets for ever, and nothing beside them; what is not there stays an 
     expect(answer.headers.get('content-type'), path).toContain('application/json');
   }
   expect((await at('/instances', { method: 'POST' })).status).toBe(405);
+  const html = { headers: { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } };
+  for (const path of ['/v1/nothing', '/v1/operator/none', '/docs/none', '/assets/none.js', '/v1'])
+    expect((await at(path, html)).headers.get('content-type'), path).toContain('application/json');
+  expect((await at('/nothing', { method: 'POST', ...html })).headers.get('content-type')).toContain('application/json');
+  const refusesHtml = { headers: { Accept: 'application/json, text/html;q=0' } };
+  expect((await at('/nothing', refusesHtml)).headers.get('content-type')).toContain('application/json');
   expect((await at('/', { method: 'HEAD' })).status).toBe(200);
 });

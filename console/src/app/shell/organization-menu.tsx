@@ -6,7 +6,7 @@ import { chooseOrganization } from '../../data/organization.js';
 import { Menu, MenuChoice, MenuItem, MenuLine, MenuLink } from '../../parts/menu.js';
 import { sayFailed } from '../../parts/toast.js';
 import { leaveSignedOut } from '../leaving.js';
-import { isForOperators, MORE_PAGES, OPERATOR_PAGES, PAGES } from '../navigation.js';
+import { isForOperators, OPERATOR_PAGES, PAGES } from '../navigation.js';
 import styles from './organization-menu.module.css';
 
 /** Ends the session, and leaves. It has ended, too, if another tab has ended it. */
@@ -37,7 +37,7 @@ export function OrganizationMenu({ me }: { me: Me }) {
     <Menu label={<span className={styles.name}>{chosen?.name ?? 'No organization'}</span>}>
       <MenuChoice label="Organization" value={active ?? undefined} choices={choices} onChoose={chooseOrganization} />
       <MenuLine />
-      {[...pages, ...MORE_PAGES].map(({ to, title }) => (
+      {pages.map(({ to, title }) => (
         <MenuLink key={to} to={to}>
           {title}
         </MenuLink>

@@ -7,14 +7,18 @@ import { classNames } from '../../parts/class-names.js';
 import { OnlyFor } from '../../parts/only-for.js';
 import { Page } from '../../parts/page.js';
 import { Skeleton } from '../../parts/states.js';
-import { isForOperators, isForReaders, isOfOrganization, OPERATOR_PAGES, PAGES } from '../navigation.js';
+import { belongsTo, isForOperators, isForReaders, isOfOrganization, OPERATOR_PAGES, PAGES } from '../navigation.js';
 import { BalanceLine } from './balance-line.js';
 import { ConnectionLine } from './connection-line.js';
 import { Icon } from './icon.js';
 import styles from './shell.module.css';
+import { SuspensionLine } from './suspension-line.js';
 import { TopLine } from './top-line.js';
 
 const NoOrganization = lazy(() => import('../../pages/team/no-organization.js'));
+
+/** What the router gives a link to the page that is open. */
+const CURRENT = { 'data-status': 'active', 'aria-current': 'page' } as const;
 
 /** What is around each page: the rail, the line with the balance, and what to know when events do not arrive. */
 export function Shell() {
@@ -41,7 +45,7 @@ export function Shell() {
         <ul className={styles.pages}>
           {PAGES.filter(({ forReaders }) => mayRead || !forReaders).map(({ to, title, icon }) => (
             <li key={to}>
-              <Link to={to} className={styles.page}>
+              <Link to={to} className={styles.page} {...(belongsTo(to, path) ? CURRENT : {})}>
                 <Icon name={icon} />
                 {title}
               </Link>
@@ -53,7 +57,12 @@ export function Shell() {
       <TopLine />
       <main id="main" ref={main} tabIndex={-1} className={classNames(styles.main, isPending && styles.early)}>
         <ConnectionLine />
-        {!hasNone && <BalanceLine />}
+        {!hasNone && (
+          <>
+            <SuspensionLine />
+            <BalanceLine />
+          </>
+        )}
         <Content mayRead={mayRead} hasOrganization={!hasNone} />
       </main>
     </div>
@@ -89,7 +98,7 @@ function OperatorPages({ path }: { path: string }) {
               to={to}
               className={styles.page}
               activeOptions={{ exact: isExact, includeSearch: false }}
-              {...(path === tab ? { 'data-status': 'active', 'aria-current': 'page' as const } : {})}
+              {...(path === tab ? CURRENT : {})}
             >
               {icon && <Icon name={icon} />}
               {title}

@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Instance } from '../../data/models.js';
+import { useMayStart } from '../../data/may-start.js';
 import { instances } from '../../data/queries.js';
 import { useMay } from '../../data/rights.js';
 import { LinkButton } from '../../parts/button.js';
@@ -20,12 +21,17 @@ const route = getRouteApi('/instances');
 export default function InstancesPage() {
   const query = useQuery(instances);
   const mayRent = useMay('change');
+  const mayStart = useMayStart();
+  // The first steps have buttons of their own.
+  const isFirst = query.data?.length === 0;
   return (
     <Page
       title="Instances"
       lead="What do I have, and what needs me?"
       actions={
-        mayRent && (
+        mayRent &&
+        mayStart &&
+        !isFirst && (
           <LinkButton kind="main" to="/market">
             Rent a machine
           </LinkButton>

@@ -2,6 +2,7 @@ import { useState } from 'react';
 import { ApiError } from '../../data/api.js';
 import { useActs, VERBS, type InstanceAct, type Outcome } from '../../data/instance-acts.js';
 import { diskPrice, nameOf } from '../../data/instances.js';
+import { actsOn, useMayStart } from '../../data/may-start.js';
 import type { Instance } from '../../data/models.js';
 import { Button } from '../../parts/button.js';
 import { Confirm } from '../../parts/dialog.js';
@@ -22,7 +23,8 @@ interface SeveralProps {
 export function Several({ selected, onSelectNone }: SeveralProps) {
   const [asked, setAsked] = useState<InstanceAct>();
   const acting = useActs();
-  const targets = (act: InstanceAct) => selected.filter(({ allowed_actions }) => allowed_actions.includes(act));
+  const mayStart = useMayStart();
+  const targets = (act: InstanceAct) => selected.filter((instance) => actsOn(instance, mayStart).includes(act));
   const confirm = (act: InstanceAct) => {
     setAsked(undefined);
     acting.begin(act, targets(act));
