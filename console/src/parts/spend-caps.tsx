@@ -2,7 +2,7 @@ import { useState } from 'react';
 import type { components } from '../../../client/api/index.js';
 import { useAct } from '../data/act.js';
 import { changedFields } from '../data/changed-fields.js';
-import { exactMoney, parseMoney, typedMoney } from '../data/money.js';
+import { exactMoney, hourlyMoney, parseMoney, typedMoney } from '../data/money.js';
 import { Button } from './button.js';
 import { DialogActions } from './dialog.js';
 import { Field, Input } from './field.js';
@@ -13,17 +13,26 @@ export type SpendCaps = components['schemas']['SpendCaps'];
 /** What can be set; null: no cap. */
 export type Caps = Pick<SpendCaps, 'burn_per_hour_micro' | 'day_micro' | 'month_micro'>;
 
-const CAPS: readonly { name: keyof Caps; used: keyof SpendCaps; title: string; hint: string }[] = [
+const CAPS: readonly {
+  name: keyof Caps;
+  used: keyof SpendCaps;
+  title: string;
+  hint: string;
+  words: (micro: number) => string;
+}[] = [
   {
     ...{ name: 'burn_per_hour_micro', used: 'present_burn_per_hour_micro', title: 'Burn per hour' },
+    words: hourlyMoney,
     hint: 'A deploy or a start that would cost more is refused.',
   },
   {
     ...{ name: 'day_micro', used: 'spent_day_micro', title: 'Spent on this day (UTC)' },
+    words: exactMoney,
     hint: 'When it is used up, running instances are stopped. Their disks are kept and charged.',
   },
   {
     ...{ name: 'month_micro', used: 'spent_month_micro', title: 'Spent in this month (UTC)' },
+    words: exactMoney,
     hint: 'As for the day.',
   },
 ];
@@ -32,27 +41,34 @@ const CAPS: readonly { name: keyof Caps; used: keyof SpendCaps; title: string; h
 export function CapMeters({ caps }: { caps: SpendCaps }) {
   return (
     <ul className={styles.meters}>
-      {CAPS.map(({ name, used, title }) => (
-        <Meter key={name} title={title} used={Number(caps[used])} cap={caps[name]} />
+      {CAPS.map(({ name, used, title, words }) => (
+        <Meter key={name} title={title} words={words} used={Number(caps[used])} cap={caps[name]} />
       ))}
     </ul>
   );
 }
 
+interface MeterProps {
+  title: string;
+  used: number;
+  cap: number | null;
+  words: (micro: number) => string;
+}
+
 /** How full a cap is, in words that never say more room than there is. */
-function Meter({ title, used, cap }: { title: string; used: number; cap: number | null }) {
+function Meter({ title, used, cap, words }: MeterProps) {
   const percent = cap === null ? 0 : cap === 0 ? 100 : Math.min(100, Math.ceil((used / cap) * 100));
   return (
     <li className={styles.meter}>
       <span>{title}</span>
       <span className={styles.amounts}>
-        <data value={used}>{exactMoney(used)}</data>
+        <data value={used}>{words(used)}</data>
         {cap === null ? (
           ', no cap'
         ) : (
           <>
             {' '}
-            of <data value={cap}>{exactMoney(cap)}</data>, {percent} % used
+            of <data value={cap}>{words(cap)}</data>, {percent} % used
           </>
         )}
       </span>
@@ -86,7 +102,7 @@ export function CapsForm({ caps, read, save, onDone }: FormProps) {
   const [texts, setTexts] = useState(() => textsOf(before));
   const saving = useAct(
     async (typed: Caps) => save({ ...onlyCaps(await read()), ...changedFields(before, typed) }),
-    [['spend-caps']],
+    [['spend-caps'], ['api-keys']],
     onDone,
   );
   const faults = CAPS.filter(({ name }) => readCap(texts[name]) === undefined);

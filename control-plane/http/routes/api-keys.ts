@@ -46,6 +46,9 @@ export const ApiKey = Type.Object(
     read_only: flag(READ_ONLY),
     allowed_addresses: nullable(list(Type.String(), `${ALLOWED_ADDRESSES}; null: from every address`)),
     expires_at: nullable(timestamp('From when on the key is refused like a revoked one; null: it never expires')),
+    ...optional({
+      spend_caps: nullable(Type.Object(caps, { description: 'What the key may spend; null: it has no caps' })),
+    }),
   },
   { title: 'ApiKey' },
 );
@@ -140,6 +143,7 @@ export function apiKeyView(key: ApiKeyDetails) {
     ...key,
     read_only: key.read_only === 1,
     allowed_addresses: key.allowed_addresses && [...key.allowed_addresses],
+    spend_caps: key.spend_caps && { ...key.spend_caps },
     created_at: iso(key.created_at),
     last_used_at: isoOrNull(key.last_used_at),
     expires_at: isoOrNull(key.expires_at),

@@ -24,6 +24,8 @@ export type ApiKeyDetails = Omit<Row<'api_keys'>, 'allowed_addresses'> & {
   allowed_addresses: readonly string[] | null;
   creator_email: string;
   creator_is_member: boolean;
+  /** What it may spend, in micro-dollars; null: it has no caps. */
+  spend_caps: Pick<Row<'spend_caps'>, 'burn_per_hour_micro' | 'day_micro' | 'month_micro'> | null;
 };
 
 /** What a key is to be. What is absent restricts nothing. */
@@ -76,7 +78,8 @@ export function createApiKey(
   tx.run(query.insertInto('api_keys').values(row));
   tell(tx, 'api_key.created', row);
   recordAct(tx, row.organization_id, actorOf(caller), 'api_key.create', `api-keys/${row.id}`);
-  return { key: { ...row, allowed_addresses, creator_email: caller.email, creator_is_member: true }, secret };
+  const creator = { creator_email: caller.email, creator_is_member: true };
+  return { key: { ...row, allowed_addresses, ...creator, spend_caps: null }, secret };
 }
 
 /** Lists the active API keys of the caller's organization, newest first. */
@@ -95,8 +98,10 @@ export function listApiKeys(
             .onRef('memberships.organization_id', '=', 'api_keys.organization_id')
             .onRef('memberships.user_id', '=', 'api_keys.creator_id'),
         )
+        .leftJoin('spend_caps', 'spend_caps.id', 'api_keys.id')
         .selectAll('api_keys')
         .select(['users.email as creator_email', 'memberships.user_id as member_id'])
+        .select(['burn_per_hour_micro', 'day_micro', 'month_micro', 'spend_caps.set_at as caps_set_at'])
         .select(sql<number>`api_keys.rowid`.as('position')),
       request,
       {
@@ -105,12 +110,15 @@ export function listApiKeys(
       },
     ),
   );
-  const keys = items.map(({ member_id, position: _, ...row }) => ({
-    ...row,
-    allowed_addresses: readAllowedAddresses(row.allowed_addresses),
-    last_used_at: platform.lastUsed.latest(row.id, row.last_used_at),
-    creator_is_member: member_id !== null,
-  }));
+  const keys = items.map(
+    ({ member_id, position: _, burn_per_hour_micro, day_micro, month_micro, caps_set_at, ...row }) => ({
+      ...row,
+      spend_caps: caps_set_at === null ? null : { burn_per_hour_micro, day_micro, month_micro },
+      allowed_addresses: readAllowedAddresses(row.allowed_addresses),
+      last_used_at: platform.lastUsed.latest(row.id, row.last_used_at),
+      creator_is_member: member_id !== null,
+    }),
+  );
   return { ...rest, items: keys };
 }
 

@@ -18,7 +18,10 @@ export function createCappedKey(
     const made = createApiKey(platform, tx, caller, request);
     // A new key has used nothing that would have to be settled before.
     const owner = { organizationId: caller.organizationId, apiKeyId: made.key.id };
-    if (spend_caps) replaceCaps(tx, owner, { ...NO_CAPS, ...spend_caps });
-    return made;
+    if (!spend_caps) return made;
+    const caps = { ...NO_CAPS, ...spend_caps };
+    replaceCaps(tx, owner, caps);
+    const hasSome = Object.values(caps).some((micro) => micro !== null);
+    return { ...made, key: { ...made.key, spend_caps: hasSome ? caps : null } };
   });
 }

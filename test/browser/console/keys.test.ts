@@ -65,6 +65,7 @@ it('shows the secret of an API key once, with the restrictions that were asked f
   await page.reload();
   await page.waitForSelector('th:has-text("CI <script>")');
   expect(await page.content()).not.toContain(secret);
+  await page.getByRole('cell', { name: 'at most $12.345678 a day' }).waitFor();
   await page.getByRole('link', { name: 'Caps: CI' }).press('Enter');
   await page.waitForSelector('text=$0.00 of $12.345678, 0 % used');
   await page.keyboard.press('Escape');
