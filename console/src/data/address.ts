@@ -18,6 +18,16 @@ export function wordIn<const Word extends string>(words: readonly Word[], value:
   return words.find((each) => each === value);
 }
 
+const DAY_MS = 86_400_000;
+
+/** Returns the times from the first to the last of some days in UTC, both included, as the API takes them. */
+export function periodOf({ from, to }: { from?: string | undefined; to?: string | undefined }) {
+  return known({
+    since: from && new Date(from).toISOString(),
+    until: to && new Date(Date.parse(to) + DAY_MS).toISOString(),
+  });
+}
+
 /** What is left of an object without its undefined fields. */
 type Known<Fields> = { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> };
 

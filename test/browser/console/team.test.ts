@@ -18,6 +18,8 @@ async function join(member: Renter, { api }: Renter, role = 'member'): Promise<v
   await member.api.post(`/v1/invites/${token}/accept`);
 }
 
+const idOf = async ({ api }: Renter) => (await api.get<{ user: { id: string } }>('/v1/me')).user.id;
+
 it('invites, shows at once who has joined, and withdraws', async () => {
   const admin = await test.control.renter();
   const window = await test.open(admin);
@@ -78,6 +80,7 @@ it('says to others what they may, renames, makes another organization, and leave
   const { page } = window;
   await window.goTo('/team');
   await page.waitForSelector('text=a viewer only reads');
+  expect(await page.getByLabel('Id of the organization').textContent()).toBe(owner.organizationId);
   expect(await page.getByRole('table').count()).toBe(0);
   await page.getByRole('button', { name: 'Leave' }).click();
   await page.getByRole('alertdialog').getByRole('button', { name: 'Leave' }).click();
@@ -119,6 +122,16 @@ it('shows what was done, by pages and filters of its address, and as a file', as
   const file = await readFile(await saved.path(), 'utf8');
   expect(file.trim().split('\n')).toHaveLength(2);
   await page.goBack();
+  await rows.nth(49).waitFor();
+  await rows.first().getByRole('link', { name: admin.email }).click();
+  await page.waitForURL('**/team/audit?who=*');
+  expect(new URL(page.url()).searchParams.get('who')).toBe(await idOf(admin));
+  await page.getByLabel('To (UTC)').fill('2020-01-31');
+  await page.getByText('Nothing like this was done').waitFor();
+  expect(page.url()).toContain('to=2020-01-31');
+  await page.getByRole('link', { name: 'Show what everybody did' }).click();
+  await page.waitForURL((url) => !url.searchParams.has('who'));
+  await page.getByRole('link', { name: 'Show everything' }).click();
   await rows.nth(49).waitFor();
   await window.close();
 });

@@ -1,9 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
-import { getRouteApi, Link } from '@tanstack/react-router';
+import { getRouteApi } from '@tanstack/react-router';
 import type { Transaction } from '../../data/models.js';
 import { exactTime } from '../../data/times.js';
 import { LinkButton } from '../../parts/button.js';
 import { Field, Select } from '../../parts/field.js';
+import { InstanceLink } from '../../parts/instance-link.js';
 import { Money } from '../../parts/money.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { Table, type Column } from '../../parts/table.js';
@@ -79,13 +80,7 @@ const COLUMNS: readonly Column<Transaction>[] = [
   {
     title: 'For',
     cell: ({ instance_id, reason }) =>
-      instance_id === null ? (
-        <span className={styles.reason}>{reason}</span>
-      ) : (
-        <Link to="/instances/$id" params={{ id: instance_id }}>
-          <code>{instance_id}</code>
-        </Link>
-      ),
+      instance_id === null ? <span className={styles.reason}>{reason}</span> : <InstanceLink id={instance_id} />,
   },
 ];
 

@@ -1,4 +1,4 @@
-import { dayIn, known, textIn, wordIn } from '../../../data/address.js';
+import { dayIn, known, periodOf, textIn, wordIn } from '../../../data/address.js';
 import { ACTIONS, type Action } from './actions.js';
 
 /** What the address of the operators' audit log chooses. */
@@ -13,8 +13,6 @@ export interface AuditSearch {
   to?: string;
 }
 
-const DAY_MS = 86_400_000;
-
 /** Reads the address; what it does not know is left out. */
 export function auditSearch(given: Record<string, unknown>): AuditSearch {
   return known({
@@ -28,7 +26,6 @@ export function auditSearch(given: Record<string, unknown>): AuditSearch {
 export function filterOf({ action, by, of, from, to }: AuditSearch) {
   return known({
     ...{ action, actor_email: by, subject: of },
-    since: from && new Date(from).toISOString(),
-    until: to && new Date(Date.parse(to) + DAY_MS).toISOString(),
+    ...periodOf({ from, to }),
   });
 }

@@ -1,12 +1,14 @@
 import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query';
-import { getRouteApi } from '@tanstack/react-router';
+import { getRouteApi, Link } from '@tanstack/react-router';
 import { useAct } from '../../../data/act.js';
 import { api } from '../../../data/api.js';
+import { changedSearch } from '../../../data/changed-search.js';
 import { saveFile } from '../../../data/download.js';
 import type { AuditEntry } from '../../../data/models.js';
 import { useMay } from '../../../data/rights.js';
-import { Button } from '../../../parts/button.js';
-import { Field, Select } from '../../../parts/field.js';
+import { Button, LinkButton } from '../../../parts/button.js';
+import { Field, Input, Select } from '../../../parts/field.js';
+import { InstanceLink } from '../../../parts/instance-link.js';
 import { Page } from '../../../parts/page.js';
 import { Older } from '../../../parts/older.js';
 import { Empty, ErrorBox, Loaded, Notice } from '../../../parts/states.js';
@@ -53,9 +55,9 @@ function AuditLog() {
           return (
             <>
               {entries.length === 0 && !query.hasNextPage ? (
-                <Empty title="Nothing was done">Here is everything that members, API keys and operators do.</Empty>
+                <NothingFound isFiltered={Object.keys(search).length > 0} />
               ) : (
-                <Entries entries={entries} />
+                <Entries entries={entries} search={search} />
               )}
               <Older query={query} />
             </>
@@ -68,8 +70,8 @@ function AuditLog() {
 
 function Filters({ search }: { search: AuditSearch }) {
   const navigate = route.useNavigate();
-  const go = (changed: { [Name in keyof AuditSearch]: AuditSearch[Name] | undefined }) =>
-    void navigate({ search: { ...search, ...changed } as AuditSearch });
+  const go = (changed: { [Name in keyof AuditSearch]?: AuditSearch[Name] | undefined }) =>
+    void navigate({ search: changedSearch(search, changed) });
   const actors = Object.entries(ACTORS).map(([value, label]) => ({ value: value as keyof typeof ACTORS, label }));
   const actions = Object.keys(ACTIONS).map((value) => ({ value: value as keyof typeof ACTIONS, label: value }));
   return (
@@ -94,11 +96,45 @@ function Filters({ search }: { search: AuditSearch }) {
           />
         )}
       </Field>
+      <Day label="From (UTC)" value={search.from} onChoose={(from) => go({ from })} />
+      <Day label="To (UTC)" value={search.to} onChoose={(to) => go({ to })} />
+      {search.who !== undefined && (
+        <LinkButton to="/team/audit" search={changedSearch(search, { who: undefined })}>
+          Show what everybody did
+        </LinkButton>
+      )}
     </div>
   );
 }
 
-function Entries({ entries }: { entries: readonly AuditEntry[] }) {
+interface DayProps {
+  label: string;
+  value: string | undefined;
+  onChoose: (day: string | undefined) => void;
+}
+
+function Day({ label, value = '', onChoose }: DayProps) {
+  return (
+    <Field label={label}>
+      {(tied) => (
+        <Input {...tied} type="date" value={value} onChange={({ target }) => onChoose(target.value || undefined)} />
+      )}
+    </Field>
+  );
+}
+
+function NothingFound({ isFiltered }: { isFiltered: boolean }) {
+  if (!isFiltered)
+    return <Empty title="Nothing was done">Here is everything that members, API keys and operators do.</Empty>;
+  return (
+    <p role="status">
+      Nothing like this was done. <Link to="/team/audit">Show everything</Link>
+    </p>
+  );
+}
+
+/** The entries. Who did it leads to everything else by them. */
+function Entries({ entries, search }: { entries: readonly AuditEntry[]; search: AuditSearch }) {
   return (
     <Table
       label="What was done"
@@ -107,8 +143,8 @@ function Entries({ entries }: { entries: readonly AuditEntry[] }) {
       columns={[
         { title: 'When', cell: ({ at }) => <At at={at} /> },
         { title: 'Action', cell: ({ action }) => action },
-        { title: 'By', cell: (entry) => <Actor entry={entry} /> },
-        { title: 'To', cell: ({ object }) => <code className={styles.object}>{object}</code> },
+        { title: 'By', cell: (entry) => <Actor entry={entry} search={search} /> },
+        { title: 'To', cell: ({ object }) => <Subject path={object} /> },
         { title: 'From', cell: ({ address }) => address ?? '' },
         { title: 'Reason', cell: ({ reason }) => <span className={styles.reason}>{reason}</span> },
       ]}
@@ -116,13 +152,44 @@ function Entries({ entries }: { entries: readonly AuditEntry[] }) {
   );
 }
 
-function Actor({ entry: { actor_kind, actor_name } }: { entry: AuditEntry }) {
+function Actor({ entry: { actor_kind, actor_id, actor_name }, search }: { entry: AuditEntry; search: AuditSearch }) {
   return (
     <span className={styles.actor}>
       {actor_kind === 'api_key' && 'API key '}
-      {actor_name}
+      {actor_id === null ? (
+        actor_name
+      ) : (
+        <Link to="/team/audit" search={{ ...search, who: actor_id }}>
+          {actor_name}
+        </Link>
+      )}
     </span>
   );
+}
+
+/** What it was done to: an instance by its name, a template or an endpoint of webhooks by a link, anything else by its path. */
+function Subject({ path }: { path: string }) {
+  const [kind, id = ''] = path.split('/');
+  const words = <code className={styles.object}>{path}</code>;
+  if (kind === 'instances')
+    return (
+      <span className={styles.reason}>
+        instance <InstanceLink id={id} />
+      </span>
+    );
+  if (kind === 'templates')
+    return (
+      <Link to="/templates/$id" params={{ id }}>
+        {words}
+      </Link>
+    );
+  if (kind === 'webhook-endpoints')
+    return (
+      <Link to="/webhooks/$id" params={{ id }}>
+        {words}
+      </Link>
+    );
+  return words;
 }
 
 /** Saves what the filters choose, all of it. */

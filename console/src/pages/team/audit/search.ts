@@ -1,3 +1,4 @@
+import { dayIn, known, periodOf, textIn, wordIn } from '../../../data/address.js';
 import type { AuditFilter } from '../../../data/models.js';
 import { ACTIONS, ACTORS } from './words.js';
 
@@ -5,21 +6,28 @@ import { ACTIONS, ACTORS } from './words.js';
 export interface AuditSearch {
   by?: NonNullable<AuditFilter['actor_kind']>;
   action?: NonNullable<AuditFilter['action']>;
+  /** The id of a user or an API key. */
+  who?: string;
+  /** Days in UTC, as YYYY-MM-DD: the first and the last. */
+  from?: string;
+  to?: string;
 }
 
 /** Reads the address; what it does not know is left out. */
-export function auditSearch({ by, action }: Record<string, unknown>): AuditSearch {
-  return {
-    ...(isOf(ACTORS, by) ? { by } : {}),
-    ...(isOf(ACTIONS, action) ? { action } : {}),
-  };
-}
-
-function isOf<Word extends string>(words: Readonly<Record<Word, unknown>>, given: unknown): given is Word {
-  return typeof given === 'string' && Object.hasOwn(words, given);
+export function auditSearch(given: Record<string, unknown>): AuditSearch {
+  return known({
+    by: wordIn(namesOf(ACTORS), given['by']),
+    action: wordIn(namesOf(ACTIONS), given['action']),
+    who: textIn(given['who'], 64),
+    ...{ from: dayIn(given['from']), to: dayIn(given['to']) },
+  });
 }
 
 /** Returns the choice as the API takes it. */
-export function filterOf({ by, action }: AuditSearch): AuditFilter {
-  return { ...(by === undefined ? {} : { actor_kind: by }), ...(action === undefined ? {} : { action }) };
+export function filterOf({ by, action, who, from, to }: AuditSearch): AuditFilter {
+  return known({ actor_kind: by, action, actor_id: who, ...periodOf({ from, to }) });
+}
+
+function namesOf<Name extends string>(words: Readonly<Record<Name, unknown>>): Name[] {
+  return Object.keys(words) as Name[];
 }
