@@ -25,6 +25,13 @@ export function checkChangedBalance(balanceMicro: number): void {
 
 const MICRO_PER_CENT = 10_000;
 
+/** Writes an amount of micro-dollars in dollars, with every digit that it has and at least two after the point. */
+export function exactDollars(micro: number): string {
+  const digits = String(Math.abs(micro) % 1_000_000).padStart(6, '0');
+  const whole = Math.floor(Math.abs(micro) / 1_000_000);
+  return `${micro < 0 ? '-' : ''}$${whole}.${digits.slice(0, 2)}${digits.slice(2).replace(/0+$/, '')}`;
+}
+
 /** Writes an amount of micro-dollars in dollars, rounded down to a cent. */
 export function dollars(micro: number): string {
   const cents = Math.abs(Math.floor(micro / MICRO_PER_CENT));

@@ -73,6 +73,8 @@ export interface PaymentWebhook {
 export interface PaymentProvider {
   /** Lower-case letters. Part of each payment, of the webhook's path and of GPURENT_PAYMENTS. */
   readonly name: string;
+  /** Whether {@link openCheckout} opens pages at all. */
+  readonly hasCheckout: boolean;
   /** Absent if the provider sends no events. */
   readonly webhook?: PaymentWebhook;
   /**

@@ -63,6 +63,7 @@ export function openStripe(settings: SettingsReader): () => StripePayments {
 /** Takes payments by Stripe Checkout, in US dollars. */
 export class StripePayments implements PaymentProvider {
   readonly name = 'stripe';
+  readonly hasCheckout = true;
   readonly webhook: PaymentWebhook = {
     title: 'Stripe',
     signatureHeader: 'stripe-signature',

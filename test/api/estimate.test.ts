@@ -220,6 +220,9 @@ describe('an estimate of what would be refused', () => {
       { code: 'PAYMENTS_FROZEN' },
       { code: 'INSUFFICIENT_BALANCE', balance_micro: 0, required_micro: 3_005_000 + 25_000 },
     ]);
+    expect(said.refusals.at(-1)?.message).toMatch(/^you need \$3\.03, .*; add \$3\.03 or more/);
+    // A person reads them, who knows no routes.
+    expect(said.refusals.filter(({ message }) => message.includes('/v1'))).toEqual([]);
     expect(said).toMatchObject({ gpu_per_hour_micro: 3_000_000, disk_per_hour_micro: 5_000 });
     expect(said.refusals.every(({ message }) => message.length > 20)).toBe(true);
   });

@@ -55,6 +55,11 @@ export const templates = queryOptions({
   queryFn: async ({ signal }) => (await api.get('/v1/templates', { signal })).items,
 });
 
+export const mailSettings = queryOptions({
+  queryKey: ['mail-settings'],
+  queryFn: ({ signal }) => api.get('/v1/me/mail', { signal }),
+});
+
 export const sshKeys = queryOptions({
   queryKey: ['ssh-keys'],
   queryFn: async ({ signal }) => (await api.get('/v1/ssh-keys', { signal })).items,

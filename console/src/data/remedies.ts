@@ -7,13 +7,14 @@ export interface Remedy {
 }
 
 const REMEDIES: Readonly<Record<string, Remedy>> = {
-  INSUFFICIENT_BALANCE: { words: 'Add money', href: '/billing' },
-  PAYMENTS_FROZEN: { words: 'Look at your payments', href: '/billing' },
+  INSUFFICIENT_BALANCE: { words: 'Add money', href: '/billing?pay=true' },
+  CHECKOUT_UNAVAILABLE: { words: 'Copy the id of your organization for the operator', href: '/team' },
+  PAYMENTS_FROZEN: { words: 'See the disputed payments', href: '/billing?tab=transactions&kind=dispute' },
   SPEND_LIMIT_REACHED: { words: 'Look at your caps', href: '/billing' },
   ORGANIZATION_SUSPENDED: { words: 'Look at your organization', href: '/team' },
   SECOND_FACTOR_REQUIRED: { words: 'Add a second factor', href: '/account/second-factors' },
   INSTANCE_LIMIT_REACHED: { words: 'Destroy an instance that you no longer need', href: '/instances' },
-  SSH_KEY_NOT_FOUND: { words: 'Add an SSH key', href: '/keys' },
+  SSH_KEY_NOT_FOUND: { words: 'Add an SSH key', href: '/keys?add=ssh' },
   OFFER_UNAVAILABLE: { words: 'Choose another machine', href: '/market' },
   OFFER_NOT_PINNABLE: { words: 'Choose another machine', href: '/market' },
   OFFER_TOO_EXPENSIVE: { words: 'Choose another machine', href: '/market' },

@@ -69,6 +69,11 @@ export const Organization = Type.Object(
         'When the balance runs out if the present charges continue; null: nothing is charged, or it lasts for a century',
       ),
     ),
+    ...optional({
+      takes_payments: flag(
+        'Whether the marketplace has a payment provider; if not, only an operator adds to the balance, with a credit',
+      ),
+    }),
   },
   { title: 'Organization' },
 );

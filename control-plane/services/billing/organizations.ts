@@ -18,6 +18,8 @@ export type OrganizationDetails = OrganizationRow & {
    * When the balance runs out at the present charges, in ms since 1970; null if nothing is charged or it lasts over a century.
    */
   lasts_until: number | null;
+  /** Whether renters can pay on a page of the payment provider. */
+  takes_payments: boolean;
 };
 
 /** Returns the caller's active organization with its present burn. */
@@ -34,6 +36,7 @@ export function describeOrganizationOf(platform: Platform, tx: Tx, id: string): 
     burn_per_hour_micro: burnPerHourMicro(live),
     charged_per_hour_micro: chargedPerHourMicro(live),
     lasts_until: account ? lastsUntil(account, tx.now) : null,
+    takes_payments: platform.payments.hasCheckout,
   };
 }
 

@@ -1,3 +1,4 @@
+import { exactDollars } from '../../domain/money.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { Tx } from '../../store/store.js';
 import { getOrganization } from '../accounts/organizations.js';
@@ -20,7 +21,7 @@ export function refusalOfBalance(balanceMicro: number, requiredMicro: number): R
   if (balanceMicro >= requiredMicro) return undefined;
   return new Refusal(
     'INSUFFICIENT_BALANCE',
-    'the balance must cover one hour of everything that the organization would run; top up the balance, or stop or destroy other instances',
+    `you need ${exactDollars(requiredMicro)}, one hour of everything that the organization would run; add ${exactDollars(requiredMicro - balanceMicro)} or more, or stop or destroy other instances`,
     {
       balance_micro: balanceMicro,
       required_micro: requiredMicro,

@@ -4,7 +4,7 @@ import { lazy, Suspense, useState } from 'react';
 import { api } from '../../data/api.js';
 import { useNow } from '../../data/clock.js';
 import type { Organization } from '../../data/models.js';
-import { me, organization } from '../../data/queries.js';
+import { mailSettings, me, organization } from '../../data/queries.js';
 import { may } from '../../data/rights.js';
 import { Button } from '../../parts/button.js';
 import { Dialog } from '../../parts/dialog.js';
@@ -32,13 +32,27 @@ export function Overview() {
         <Days organization={query.data} />
       </Section>
       <CapsSection />
-      <Section title="Warnings by mail">
-        <p className={styles.prose}>
-          Mails warn you when the balance lasts less than a day, and when 50, 80 and 100 percent of a cap are used up.{' '}
-          <Link to="/profile">Choose which mails you get</Link>
-        </p>
-      </Section>
+      <MailWarnings />
     </>
+  );
+}
+
+/** Which mails warn of the end of money, if the control plane sends any. */
+function MailWarnings() {
+  const query = useQuery(mailSettings);
+  return (
+    <Section title="Warnings by mail">
+      <Loaded query={query} rows={1}>
+        {({ sends_mail }) => (
+          <p className={styles.prose}>
+            {sends_mail
+              ? 'Mails warn you when the balance lasts less than a day, and when 50, 80 and 100 percent of a cap are used up. '
+              : 'This control plane sends no mail: this page and the line at the top say how long the balance lasts. '}
+            {sends_mail && <Link to="/profile">Choose which mails you get</Link>}
+          </p>
+        )}
+      </Loaded>
+    </Section>
   );
 }
 
@@ -68,7 +82,7 @@ function Figures({ organization: data }: { organization: Organization }) {
       </dl>
       {lasts_until !== null && balance_micro > 0 && (
         <p className={styles.end}>
-          At what is charged now, the balance is zero at <At at={lasts_until} />. Instances are stopped then.
+          At what is charged now, the balance is zero at <At at={lasts_until} />. Running instances are stopped then.
         </p>
       )}
       {burn_per_hour_micro !== charged_per_hour_micro && (
@@ -78,7 +92,9 @@ function Figures({ organization: data }: { organization: Organization }) {
         </p>
       )}
       {balance_micro <= 0 && burn_per_hour_micro === 0 && (
-        <Notice kind="warning">The balance is used up: nothing can be started until money is added.</Notice>
+        <Notice kind="warning">
+          The balance is <Money micro={balance_micro} />: nothing can be started until money is added.
+        </Notice>
       )}
     </>
   );

@@ -1,14 +1,17 @@
+import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useAct } from '../../data/act.js';
 import { api } from '../../data/api.js';
 import { exactMoney, parseMoney } from '../../data/money.js';
 import { useOneRequest } from '../../data/one-request.js';
+import { organization } from '../../data/queries.js';
 import { Button } from '../../parts/button.js';
 import { Dialog, DialogActions } from '../../parts/dialog.js';
 import { Field, Input } from '../../parts/field.js';
 import { Form, FormError } from '../../parts/form.js';
 import { Unanswered } from '../../parts/states.js';
+import { NoPayments } from './no-payments.js';
 import styles from './page.module.css';
 
 const route = getRouteApi('/billing');
@@ -19,10 +22,12 @@ const FAULT = `Give dollars and whole cents, from ${exactMoney(LEAST)} to ${exac
 export function TopUp() {
   const { pay = false } = route.useSearch();
   const navigate = route.useNavigate();
+  // Without the field the form is tried, and the refusal says so.
+  const takesPayments = useQuery(organization).data?.takes_payments !== false;
   const close = () => void navigate({ search: ({ pay: _, ...rest }) => rest, replace: true });
   return (
     <Dialog title="Add money" isOpen={pay} onClose={close}>
-      <TopUpForm close={close} />
+      {takesPayments ? <TopUpForm close={close} /> : <NoPayments close={close} />}
     </Dialog>
   );
 }

@@ -85,12 +85,12 @@ function Risen({ before, onAccept }: { before: Price; onAccept: () => void }) {
 
 /** The summary in a line, which stays in sight where there is no room beside the form. */
 function Brief({ estimate }: { estimate: Estimate }) {
-  const { gpu_per_hour_micro, refusals } = estimate;
+  const { gpu_per_hour_micro, balance_micro, refusals } = estimate;
   return (
     <div className={styles.brief}>
       <span>
         {gpu_per_hour_micro !== null && <Hourly micro={gpu_per_hour_micro} />}
-        {gpu_per_hour_micro !== null && (
+        {gpu_per_hour_micro !== null && balance_micro > 0 && (
           <>
             , your balance lasts <EstimateLasts of={estimate} />
           </>
@@ -124,7 +124,10 @@ function Figures({ estimate, since }: { estimate: Estimate; since: string }) {
             ? []
             : [['The balance must cover', <Hourly key="burn" micro={burn_per_hour_micro} />] as const]),
           ['Your balance', <Money key="balance" micro={estimate.balance_micro} />],
-          ...(gpu_per_hour_micro === null ? [] : [['It lasts', <LastsUntil key="lasts" of={estimate} />] as const]),
+          // With no money there is nothing that lasts; the refusal says how much is missing.
+          ...(gpu_per_hour_micro === null || estimate.balance_micro <= 0
+            ? []
+            : [['It lasts', <LastsUntil key="lasts" of={estimate} />] as const]),
         ]}
       />
       <p className={styles.since}>

@@ -1,11 +1,11 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { api } from '../../data/api.js';
 import type { MailSettings } from '../../data/models.js';
+import { mailSettings } from '../../data/queries.js';
 import { CheckBox } from '../../parts/field.js';
 import { Section } from '../../parts/page.js';
 import { ErrorBox, Loaded, Notice } from '../../parts/states.js';
 import styles from './page.module.css';
-import { mailSettings } from './queries.js';
 
 type Choice = Exclude<keyof MailSettings, 'sends_mail' | 'security' | 'invites'>;
 

@@ -15,11 +15,6 @@ export const secondFactors = queryOptions({
   queryFn: ({ signal }) => api.get('/v1/me/second-factors', { signal }),
 });
 
-export const mailSettings = queryOptions({
-  queryKey: ['mail-settings'],
-  queryFn: ({ signal }) => api.get('/v1/me/mail', { signal }),
-});
-
 export const linkedAccounts = queryOptions({
   queryKey: ['identities'],
   queryFn: async ({ signal }) => (await api.get('/v1/me/identities', { signal })).items,

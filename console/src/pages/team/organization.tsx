@@ -7,6 +7,7 @@ import { chooseOrganization } from '../../data/organization.js';
 import { isDemotion } from '../../data/role.js';
 import { Button } from '../../parts/button.js';
 import { ConfirmButton } from '../../parts/confirm-button.js';
+import { CopyLine } from '../../parts/copy.js';
 import { Section } from '../../parts/page.js';
 import { Loaded } from '../../parts/states.js';
 import { At } from '../../parts/time.js';
@@ -38,6 +39,16 @@ export function OrganizationName({ name }: { name: string }) {
           onClose={() => setOpen(false)}
         />
       )}
+    </Section>
+  );
+}
+
+/** The id of the organization, by which an operator finds it. */
+export function OrganizationId({ id }: { id: string }) {
+  return (
+    <Section title="Id">
+      <p>An operator who gives credit to your organization asks for it.</p>
+      <CopyLine text={id} label="Id of the organization" />
     </Section>
   );
 }

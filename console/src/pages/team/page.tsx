@@ -6,7 +6,13 @@ import { Page } from '../../parts/page.js';
 import { Loaded, Notice } from '../../parts/states.js';
 import { Invites } from './invites.js';
 import { Members } from './members.js';
-import { LeaveOrganization, NewOrganization, OrganizationName, SecondFactorDemand } from './organization.js';
+import {
+  LeaveOrganization,
+  NewOrganization,
+  OrganizationId,
+  OrganizationName,
+  SecondFactorDemand,
+} from './organization.js';
 import { TeamTabs } from './tabs.js';
 
 export default function TeamPage() {
@@ -26,6 +32,7 @@ function Team({ user }: { user: Me }) {
   if (!mine) return null;
   const { name, role } = mine;
   const leaving = <LeaveOrganization id={mine.organization_id} name={name} role={role} />;
+  const id = <OrganizationId id={mine.organization_id} />;
   if (role !== 'admin')
     return (
       <>
@@ -35,6 +42,7 @@ function Team({ user }: { user: Me }) {
             members and what they have done.
           </p>
         </Notice>
+        {id}
         {leaving}
       </>
     );
@@ -43,6 +51,7 @@ function Team({ user }: { user: Me }) {
       <Members organization={name} userId={user.user.id} />
       <Invites />
       <OrganizationName name={name} />
+      {id}
       <SecondFactorDemand name={name} />
       {leaving}
     </>
