@@ -189,6 +189,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     openId: openIdOf(config, clock, logger, overrides),
     logs: new LogRelay(clock, ids, connections),
     payments: config.payments?.() ?? manualPayments,
+    destroyErrorsAfterMs: config.destroyErrorsAfterMs ?? null,
     defer,
     term: beginTerm(store, ids),
     clockSteps: new ClockStepDetector(store, clock, logger, {
@@ -272,7 +273,7 @@ function jobsOf(
     'lost-machines': () => settleLostMachines(platform),
     settle: settlerOf(platform),
     'auto-destroy': () => destroyUnpaid(platform),
-    'error-expiry': errorExpiryOf(platform, config),
+    'error-expiry': errorExpiryOf(platform),
     'last-seen': () => writeLastSeen(platform),
     'api-keys': () => expireApiKeys(platform),
     'last-used': () => platform.lastUsed.flush(platform.store),
@@ -295,8 +296,9 @@ function shiftStoredTimes(tx: Tx, ms: number): void {
   shiftRemovals(tx, ms);
 }
 
-function errorExpiryOf(platform: Platform, { destroyErrorsAfterMs }: Config): () => { destroyed: number } {
-  return destroyErrorsAfterMs === undefined ? () => ({ destroyed: 0 }) : errorExpirerOf(platform, destroyErrorsAfterMs);
+function errorExpiryOf(platform: Platform): () => { destroyed: number } {
+  const { destroyErrorsAfterMs } = platform;
+  return destroyErrorsAfterMs === null ? () => ({ destroyed: 0 }) : errorExpirerOf(platform, destroyErrorsAfterMs);
 }
 
 function openIdOf(

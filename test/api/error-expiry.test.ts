@@ -58,6 +58,7 @@ it('an instance in error is destroyed after a day, as it was told at once and an
   const id = await failed();
   const at = new Date(test.clock.now() + DAY_MS).toISOString();
   expect((await kinds(id))['destroy_scheduled']).toContain(`the instance is destroyed at ${at}`);
+  expect(await renter.api.get(`/v1/instances/${id}`)).toMatchObject({ status: 'error', destroys_at: at });
   test.advance(DAY_MS - HOUR_MS - MINUTE_MS);
   expect(await kinds(id)).not.toHaveProperty('destroy_soon');
   test.advance(MINUTE_MS);

@@ -29,7 +29,7 @@ async function stopped(hours: number | null) {
   expect(await renter.api.get(`/v1/offers/${offerId}`)).toMatchObject(patch);
   const { id } = await renter.api.post<InstanceBody>('/v1/instances', body(offerId));
   await statusIs(renter.api, id, 'running');
-  expect((await read(id)).releases_gpus_at).toBeNull();
+  expect(await read(id)).toMatchObject({ ...patch, releases_gpus_at: null });
   await renter.api.post(`/v1/instances/${id}/stop`);
   await statusIs(renter.api, id, 'stopped');
   return { agent, offerId, id };

@@ -240,6 +240,8 @@ const ADDED = [
   'max_charge_micro',
   'idle_stop_minutes',
   'on_limit',
+  'release_stopped_after_hours',
+  'destroys_at',
 ];
 const FIELDS = [
   'id',

@@ -17,6 +17,7 @@ import {
   uuid,
 } from '../schemas.js';
 import { kindOf } from './api-keys.js';
+import { hoursOf } from './offers.js';
 import { Template, templateView } from './templates.js';
 
 function holdPrice() {
@@ -101,6 +102,9 @@ export const Instance = Type.Object(
         'When the GPUs of the stopped instance will be released by the terms of its offer; null: no time is set',
       ),
     ),
+    release_stopped_after_hours: nullable(
+      integer('After how many hours in `stopped` its GPUs are released, by the terms of its deploy; null: never'),
+    ),
     hold_price_per_hour_micro: holdPrice(),
     stop_hold_price_per_hour_micro: holdPrice(),
     suspended_hold_price_per_hour_micro: holdPrice(),
@@ -113,6 +117,11 @@ export const Instance = Type.Object(
     created_at: timestamp('When the instance was deployed'),
     started_at: nullable(timestamp('When its workload first started')),
     status_changed_at: timestamp('When its status last changed'),
+    destroys_at: nullable(
+      timestamp(
+        'When the control plane destroys the instance, because it is in `error` and cannot be started again; null: it does not',
+      ),
+    ),
     destroyed_at: nullable(timestamp('When the instance was destroyed')),
     spend_micro: micro('The total charged for the instance so far: the sum of its charges in the transactions'),
     deployed_by: text(
@@ -139,7 +148,9 @@ export function instanceView(instance: InstanceDetails) {
     ssh_ready_at: isoOrNull(instance.ssh_ready_at),
     stop_at: isoOrNull(instance.stop_at),
     releases_gpus_at: isoOrNull(instance.gpus_released ? null : instance.release_gpus_at),
+    release_stopped_after_hours: hoursOf(instance.release_stopped_after_ms),
     status_changed_at: iso(instance.status_changed_at),
+    destroys_at: isoOrNull(instance.destroys_at),
     destroyed_at: isoOrNull(instance.destroyed_at),
     offer: { id: instance.offer_id },
     template: templateView(instance.template),

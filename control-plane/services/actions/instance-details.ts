@@ -14,6 +14,8 @@ export type InstanceDetails = Omit<Instance, 'template_snapshot' | 'workload_enc
   access_token: string | null;
   allowed_actions: readonly InstanceAction[];
   stop_releases_gpus: boolean;
+  /** When it is destroyed because it is in `error`; null: it is not. */
+  destroys_at: number | null;
   deployed_via_api_key: { id: string; name: string; kind: ApiKeyKind; prefix: string; revoked: boolean } | null;
   template: TemplateDetails;
 };
@@ -22,7 +24,8 @@ export type InstanceDetails = Omit<Instance, 'template_snapshot' | 'workload_enc
 const SHOWS_ERRORS: readonly InstanceStatus[] = ['error', 'running', 'stopped'];
 
 /** Returns an instance as its renter sees it, with the same fields in every status. */
-export function describeInstance({ encryption }: Platform, tx: Tx, instance: Instance): InstanceDetails {
+export function describeInstance(platform: Platform, tx: Tx, instance: Instance): InstanceDetails {
+  const { encryption, destroyErrorsAfterMs } = platform;
   const { template_snapshot, workload_encrypted: _, access_token_encrypted, ...row } = instance;
   const accessToken =
     access_token_encrypted && (encryption.decrypt('instance.access_token', access_token_encrypted) as string);
@@ -35,6 +38,8 @@ export function describeInstance({ encryption }: Platform, tx: Tx, instance: Ins
     ...(SHOWS_ERRORS.includes(row.status) ? {} : { error_code: null, error_message: null }),
     access_token: accessToken,
     allowed_actions: allowedActions(row.status),
+    destroys_at:
+      row.status === 'error' && destroyErrorsAfterMs !== null ? row.progress_at + destroyErrorsAfterMs : null,
     stop_releases_gpus: getOrganization(tx, row.organization_id).payments_frozen_at !== null,
     deployed_via_api_key: row.api_key_id === null ? null : describeKey(tx, row.api_key_id),
     template,

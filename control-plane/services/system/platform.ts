@@ -52,6 +52,8 @@ export interface Platform {
   openId: OpenId;
   logs: LogRelay;
   payments: PaymentProvider;
+  /** Milliseconds in `error` after which an instance is destroyed; null: never. */
+  destroyErrorsAfterMs: number | null;
   /** Runs a function in a later turn of the event loop, after the commit of this one. */
   defer: (run: () => void) => void;
   term: Term;
