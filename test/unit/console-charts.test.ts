@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { tickName } from '../../console/src/data/times.js';
-import { chartsOf } from '../../console/src/pages/instance/usage-charts.js';
+import { chartsOf, spanOf } from '../../console/src/pages/instance/usage-charts.js';
 import { withGaps } from '../../console/src/parts/gaps.js';
 
 it('names the ticks of an axis by a clock of 24 hours, and days where they begin', () => {
@@ -29,4 +29,31 @@ it('shows the network in bytes per second, whatever the span of a value', () => 
     [0, 0],
   ]);
   expect(network?.unit(1_024)).toBe('1.0 KiB/s');
+});
+
+it('shows how much memory a GPU has, and draws nothing of what was never measured', () => {
+  const none = { cpu_cores: [null], cpu_limit_cores: [null], memory_used_bytes: [null], memory_limit_bytes: [null] };
+  const others = {
+    disk_used_bytes: [null],
+    disk_limit_bytes: [null],
+    network_in_bytes: [null],
+    network_out_bytes: [null],
+  };
+  const gpu = { index: 0, use_percent: [null], memory_used_bytes: [2], memory_total_bytes: [8], power_watts: [null] };
+  const charts = chartsOf({ ...none, ...others, resolution_seconds: 10, gpus: [gpu, { ...gpu, index: 1 }] } as never);
+  expect(charts.map(({ title, lines }) => [title, lines])).toEqual([
+    [
+      'GPU memory',
+      [
+        { name: 'GPU 0', values: [2] },
+        { name: 'GPU 1', values: [2] },
+        { name: 'total of each', values: [8] },
+      ],
+    ],
+  ]);
+  expect(chartsOf({ ...none, ...others, resolution_seconds: 10, gpus: [] } as never)).toEqual([]);
+});
+
+it('has an axis of the whole window', () => {
+  expect(spanOf('1h', 7_200_999)).toEqual([3_600, 7_200]);
 });

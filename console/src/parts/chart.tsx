@@ -25,6 +25,8 @@ interface ChartProps {
   byDay?: boolean;
   /** How far apart the values are where none is missing. Nothing is drawn over a longer gap. */
   stepSeconds?: number;
+  /** The first and the last second of the axis; otherwise those of the values. */
+  span?: readonly [from: number, to: number] | undefined;
 }
 
 const HEIGHT = 180;
@@ -36,15 +38,15 @@ type NameOf = (at: string) => string;
 const dayOf: NameOf = (at) => at.slice(0, 10);
 
 type PlotProps = Pick<ChartProps, 'at' | 'lines' | 'unit'> & {
-  [Name in 'max' | 'steps' | 'stepSeconds']: ChartProps[Name] | undefined;
+  [Name in 'max' | 'steps' | 'stepSeconds' | 'span']: ChartProps[Name] | undefined;
 } & { byDay: boolean; nameOf: NameOf };
 
 /** Lines over time, with the exact values on hover, and as a table for those who do not see them. */
-export function Chart({ title, at, lines, unit, max, steps, byDay = false, stepSeconds }: ChartProps) {
+export function Chart({ title, at, lines, unit, max, steps, byDay = false, stepSeconds, span }: ChartProps) {
   const nameOf: NameOf = byDay ? dayOf : exactTime;
   const make = useCallback(
-    (look: Look) => plotOf(look, { at, lines, unit, max, steps, byDay, stepSeconds, nameOf }),
-    [at, lines, unit, max, steps, byDay, stepSeconds, nameOf],
+    (look: Look) => plotOf(look, { at, lines, unit, max, steps, byDay, stepSeconds, span, nameOf }),
+    [at, lines, unit, max, steps, byDay, stepSeconds, span, nameOf],
   );
   const place = usePlot(HEIGHT, make);
   return (
@@ -60,14 +62,26 @@ export function Chart({ title, at, lines, unit, max, steps, byDay = false, stepS
 }
 
 function plotOf({ colourOf, axis }: Look, props: PlotProps): Plot {
-  const { lines, unit, max, steps, byDay, nameOf } = props;
+  const { lines, unit, max, steps, byDay, span, nameOf } = props;
+  const seconds = props.at.map((time) => Date.parse(time) / 1_000);
   const timeZone = byDay ? 'UTC' : undefined;
   const ticksOf = (_plot: UPlot, ticks: number[], _axis: number, _space: number, step: number) =>
     ticks.map((seconds) => tickName(seconds, step, timeZone));
   const options = {
     ...(byDay ? DAYS_OF_UTC : {}),
     cursor: { y: false, points: { size: 6 } },
+    // Without a pointer on it, the legend has the newest values.
+    hooks: { ready: [showNewest], setLegend: [showNewest] },
     scales: {
+      ...(span === undefined
+        ? {}
+        : {
+            x: {
+              // Who has zoomed in sees what they have chosen.
+              range: (_plot: UPlot, low: number, high: number): [number, number] =>
+                low === seconds[0] && high === seconds.at(-1) ? [span[0], span[1]] : [low, high],
+            },
+          }),
       y: {
         range: (_plot: UPlot, low: number, high: number): [number, number] => [
           Math.min(0, low),
@@ -93,7 +107,6 @@ function plotOf({ colourOf, axis }: Look, props: PlotProps): Plot {
       })),
     ],
   } satisfies Plot['options'];
-  const seconds = props.at.map((time) => Date.parse(time) / 1_000);
   const values = lines.map((line) => line.values);
   return {
     options,
@@ -102,6 +115,12 @@ function plotOf({ colourOf, axis }: Look, props: PlotProps): Plot {
         ? [seconds, ...values.map((line) => [...line])]
         : withGaps(seconds, values, props.stepSeconds),
   };
+}
+
+function showNewest(plot: UPlot): void {
+  const [, ...lines] = plot.data;
+  const newest = Math.max(...lines.map((line) => line.findLastIndex((value) => value != null)));
+  if (plot.legend.idx == null && newest >= 0) plot.setLegend({ idx: newest }, false);
 }
 
 function Values({

@@ -2,6 +2,17 @@ import type { Usage } from '../../data/models.js';
 import { bytes } from '../../data/sizes.js';
 import { duration } from '../../data/times.js';
 
+const HOUR_SECONDS = 3_600;
+const SECONDS: Readonly<Record<Usage['window'], number>> = {
+  ...{ '1h': HOUR_SECONDS, '24h': 24 * HOUR_SECONDS, '90d': 90 * 24 * HOUR_SECONDS },
+};
+
+/** Returns the first and the last second of a window that ends now. */
+export function spanOf(window: Usage['window'], now: number): readonly [from: number, to: number] {
+  const to = Math.floor(now / 1_000);
+  return [to - SECONDS[window], to];
+}
+
 type Values = readonly (number | null)[];
 
 interface ChartOf {
@@ -26,7 +37,10 @@ export function chartsOf(usage: Usage): ChartOf[] {
   const ofSecond = (value: number | null) => (value === null ? null : value / usage.resolution_seconds);
   const charts: ChartOf[] = [
     { title: 'GPU use', lines: perGpu((gpu) => gpu.use_percent), unit: percent, max: 100 },
-    { title: 'GPU memory', lines: perGpu((gpu) => gpu.memory_used_bytes), unit: bytes, steps: 'binary' },
+    {
+      ...{ title: 'GPU memory', unit: bytes, steps: 'binary' },
+      lines: [...perGpu((gpu) => gpu.memory_used_bytes), ...totalOf(gpus)],
+    },
     { title: 'GPU power', lines: perGpu((gpu) => gpu.power_watts), unit: watts },
     { title: 'CPU', lines: [{ name: 'used', values: usage.cpu_cores }, limit(usage.cpu_limit_cores)], unit: cores },
     {
@@ -48,6 +62,13 @@ export function chartsOf(usage: Usage): ChartOf[] {
   return charts
     .map((chart) => ({ ...chart, lines: chart.lines.filter(({ values }) => values.some((value) => value !== null)) }))
     .filter(({ lines }) => lines.length > 0);
+}
+
+/** The memory of a GPU: one line, because the GPUs of an offer are of one model. */
+function totalOf(gpus: Usage['gpus']): ChartOf['lines'] {
+  return gpus.slice(0, 1).map((gpu) => ({
+    ...{ name: gpus.length === 1 ? 'total' : 'total of each', values: gpu.memory_total_bytes },
+  }));
 }
 
 const limit = (values: Values) => ({ name: 'limit', values });

@@ -2,12 +2,13 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { lazy, Suspense, useMemo } from 'react';
 import { api } from '../../data/api.js';
+import { serverNow } from '../../data/clock.js';
 import type { Instance } from '../../data/models.js';
 import { Empty, Loaded, Skeleton } from '../../parts/states.js';
 import { TabLinks } from '../../parts/tab-links.js';
 import styles from './page.module.css';
 import { WINDOWS, type Window } from './search.js';
-import { chartsOf } from './usage-charts.js';
+import { chartsOf, spanOf } from './usage-charts.js';
 
 const Chart = lazy(async () => ({ default: (await import('../../parts/chart.js')).Chart }));
 const route = getRouteApi('/instances/$id');
@@ -25,6 +26,8 @@ export function UsageTab({ instance: { id } }: { instance: Instance }) {
     placeholderData: keepPreviousData,
   });
   const charts = useMemo(() => query.data && chartsOf(query.data), [query.data]);
+  // The window ends when it was read, and what is missing at its ends is a gap as well.
+  const span = useMemo(() => query.data && spanOf(query.data.window, serverNow()), [query.data]);
   return (
     <>
       <TabLinks
@@ -36,15 +39,15 @@ export function UsageTab({ instance: { id } }: { instance: Instance }) {
       />
       <Loaded query={query} rows={6}>
         {({ at, resolution_seconds }) =>
-          at.length === 0 ? (
+          charts === undefined || charts.length === 0 ? (
             <Empty title="Nothing was measured in this time">
               The host measures every ten seconds while the instance runs.
             </Empty>
           ) : (
             <Suspense fallback={<Skeleton rows={6} />}>
               <div className={styles.charts}>
-                {charts?.map((chart) => (
-                  <Chart key={chart.title} at={at} stepSeconds={resolution_seconds} {...chart} />
+                {charts.map((chart) => (
+                  <Chart key={chart.title} at={at} stepSeconds={resolution_seconds} span={span} {...chart} />
                 ))}
               </div>
             </Suspense>
