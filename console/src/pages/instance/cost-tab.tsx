@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { api } from '../../data/api.js';
 import type { Instance, Transaction } from '../../data/models.js';
 import { Money } from '../../parts/money.js';
+import { Section } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { Table, type Column } from '../../parts/table.js';
 import { Ago } from '../../parts/time.js';
@@ -18,7 +19,7 @@ const COLUMNS: readonly Column<Transaction>[] = [
   { title: 'Amount', cell: ({ amount_micro }) => <Money micro={-amount_micro} />, isNumber: true },
 ];
 
-/** Every charge of the instance, whose sum is what it has cost, and the times on which they rest. */
+/** Every charge of the instance, whose sum is what it has cost, and the runs that they are for. */
 export function CostTab({ instance }: { instance: Instance }) {
   const { id, spend_micro } = instance;
   const query = useQuery({
@@ -39,18 +40,16 @@ export function CostTab({ instance }: { instance: Instance }) {
         ) : (
           <>
             <p className={styles.total}>
-              {charges.length < AT_MOST
-                ? `The sum of ${charges.length === 1 ? 'this charge' : `these ${charges.length} charges`} is `
-                : `The newest ${AT_MOST} charges; all together are `}
+              Charged so far:{' '}
               <strong>
                 <Money micro={charges.length < AT_MOST ? sumOf(charges) : spend_micro} />
               </strong>
-              .
+              {charges.length < AT_MOST ? '' : `. Below are the newest ${AT_MOST} charges.`}
             </p>
-            <div className={styles.charges}>
-              <Table label="Charges" columns={COLUMNS} rows={charges} keyOf={(charge) => charge.id} />
-            </div>
             <MeterIntervals instance={instance} />
+            <Section title="Charges">
+              <Table label="Charges" columns={COLUMNS} rows={charges} keyOf={(charge) => charge.id} />
+            </Section>
           </>
         )
       }

@@ -11,6 +11,7 @@ import { Loaded } from '../../parts/states.js';
 import { Table, type Column } from '../../parts/table.js';
 import { At } from '../../parts/time.js';
 import styles from './page.module.css';
+import { chargesOf } from './runs.js';
 
 const PAGE = 100;
 /** A time goes on without an event. */
@@ -19,14 +20,27 @@ type Meter = MeterInterval['meter'];
 const METERS = ['gpu', 'disk'] as const;
 const NAMES: Readonly<Record<Meter, string>> = { gpu: 'GPU time', disk: 'Disk' };
 
-const COLUMNS: readonly Column<MeterInterval>[] = [
+/** A time of use, with what it has cost. */
+interface Run extends MeterInterval {
+  rate: number;
+  /** Undefined while older runs are not read: a sum is rounded once, so what one of them costs follows from those before. */
+  charge: number | undefined;
+}
+
+const COLUMNS: readonly Column<Run>[] = [
   { title: 'For', cell: ({ meter }) => NAMES[meter] },
   { title: 'Began', cell: ({ began_at }) => <At at={began_at} /> },
   { title: 'Ended', cell: ({ ended_at }) => (ended_at === null ? 'goes on' : <At at={ended_at} />) },
-  { title: 'Charged of it', cell: ({ charged_ms }) => exactDuration(charged_ms), isNumber: true },
+  { title: 'Charged time', cell: ({ charged_ms }) => exactDuration(charged_ms), isNumber: true },
+  { title: 'Rate', cell: ({ rate }) => <Hourly micro={rate} />, isNumber: true },
+  {
+    title: 'Charge',
+    cell: ({ charge }) => (charge === undefined ? 'show all runs' : <Money micro={charge} />),
+    isNumber: true,
+  },
 ];
 
-/** The times on which the charges of an instance rest, and how these follow from them. */
+/** Each run of an instance, and each time that its disk was kept: what it has cost, and how the sum follows. */
 export function MeterIntervals({ instance }: { instance: Instance }) {
   const { id } = instance;
   const query = useInfiniteQuery({
@@ -41,7 +55,7 @@ export function MeterIntervals({ instance }: { instance: Instance }) {
     refetchInterval: AGAIN_MS,
   });
   return (
-    <Section title="What they rest on">
+    <Section title="Runs">
       <Loaded query={query}>
         {({ pages }) => {
           const intervals = pages.flatMap(({ items }) => items);
@@ -49,9 +63,9 @@ export function MeterIntervals({ instance }: { instance: Instance }) {
             <>
               {!query.hasNextPage && <Sums instance={instance} intervals={intervals} />}
               <Table
-                label="Charged times"
+                label="Runs"
                 columns={COLUMNS}
-                rows={intervals}
+                rows={runsOf(intervals, ratesOf(instance), !query.hasNextPage)}
                 keyOf={({ meter, began_at }) => `${meter} ${began_at}`}
               />
               <Older query={query} />
@@ -63,9 +77,18 @@ export function MeterIntervals({ instance }: { instance: Instance }) {
   );
 }
 
+function runsOf(intervals: readonly MeterInterval[], rates: Readonly<Record<Meter, number>>, areAll: boolean): Run[] {
+  const charges = areAll ? chargesOf(intervals, rates) : [];
+  return intervals.map((each, index) => ({ ...each, rate: rates[each.meter], charge: charges[index] }));
+}
+
+function ratesOf(instance: Instance): Readonly<Record<Meter, number>> {
+  return { gpu: instance.price_per_hour_micro, disk: diskPrice(instance) };
+}
+
 /** What all times together cost: all of them are needed for it, because a sum is rounded once. */
 function Sums({ instance, intervals }: { instance: Instance; intervals: readonly MeterInterval[] }) {
-  const rates = { gpu: instance.price_per_hour_micro, disk: diskPrice(instance) };
+  const rates = ratesOf(instance);
   return (
     <ul className={styles.total}>
       {METERS.map((meter) => ({ meter, its: intervals.filter((each) => each.meter === meter) }))
