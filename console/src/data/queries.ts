@@ -1,5 +1,6 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { api } from './api.js';
+import { inPages } from './pages.js';
 import { checkReader } from './reader.js';
 
 /** What the shell and more than one page read. A page has its own queries beside it. `data/live.ts` says which event makes which one old. */
@@ -33,6 +34,11 @@ export const hasInstances = queryOptions({
   queryFn: async ({ signal }) =>
     (await api.get('/v1/instances', { params: { query: { limit: 1 } }, signal })).items.length > 0,
 });
+
+/** All instances there ever were, newest first, page by page: the destroyed ones are among them. */
+export const pastInstances = inPages(['instances', 'past'], (page, signal) =>
+  api.get('/v1/instances', { params: { query: { ...page, include_destroyed: true } }, signal }),
+);
 
 export const instance = (id: string) =>
   queryOptions({

@@ -32,9 +32,11 @@ export function Filters({ items }: { items: readonly Instance[] }) {
             choices={[
               { value: ALL, label: `all (${items.length})` },
               ...statuses,
-              ...(need === undefined || statuses.some(({ value }) => value === need)
+              ...(need === undefined || need === 'destroyed' || statuses.some(({ value }) => value === need)
                 ? []
                 : [{ value: need, label: `${need} (0)` }]),
+              // Nobody has counted them: they are read page by page.
+              { value: 'destroyed', label: 'destroyed' },
             ]}
             onChoose={(value) => set({ need: value === ALL ? undefined : value })}
           />

@@ -1,9 +1,10 @@
-import { useQuery } from '@tanstack/react-query';
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Instance } from '../../data/models.js';
 import { useMayStart } from '../../data/may-start.js';
-import { instances } from '../../data/queries.js';
+import { itemsOf } from '../../data/pages.js';
+import { instances, pastInstances } from '../../data/queries.js';
 import { useMay } from '../../data/rights.js';
 import { LinkButton } from '../../parts/button.js';
 import { CheckBox } from '../../parts/field.js';
@@ -11,6 +12,7 @@ import { FirstMinutes } from '../../parts/first-minutes.js';
 import { Page, Section } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { chosen, grouped } from './choice.js';
+import { Destroyed } from './destroyed.js';
 import { Filters } from './filters.js';
 import { InstanceRow } from './instance-row.js';
 import styles from './page.module.css';
@@ -20,6 +22,7 @@ const route = getRouteApi('/instances');
 
 export default function InstancesPage() {
   const query = useQuery(instances);
+  const { need } = route.useSearch();
   const mayRent = useMay('change');
   const mayStart = useMayStart();
   // The first steps have buttons of their own.
@@ -39,9 +42,57 @@ export default function InstancesPage() {
       }
     >
       <Loaded query={query} rows={6}>
-        {(items) => (items.length === 0 ? <FirstMinutes /> : <Instances items={items} />)}
+        {(items) =>
+          need === 'destroyed' ? (
+            <Destroyed live={items} />
+          ) : items.length === 0 ? (
+            <Nothing />
+          ) : (
+            <Instances items={items} />
+          )
+        }
       </Loaded>
     </Page>
+  );
+}
+
+/** For an organization without instances: its first steps, if it never had one. */
+function Nothing() {
+  const query = useInfiniteQuery(pastInstances);
+  const mayChange = useMay('change');
+  const mayStart = useMayStart();
+  return (
+    <Loaded query={query} rows={6}>
+      {(past) =>
+        itemsOf(past).length === 0 ? (
+          <FirstMinutes />
+        ) : (
+          <Empty
+            title="Nothing is rented now"
+            action={
+              <>
+                {mayChange && mayStart && (
+                  <LinkButton kind="main" to="/market">
+                    Rent a machine
+                  </LinkButton>
+                )}
+                <ToDestroyed />
+              </>
+            }
+          >
+            What was rented before is kept, with its cost and its timeline.
+          </Empty>
+        )
+      }
+    </Loaded>
+  );
+}
+
+function ToDestroyed() {
+  return (
+    <LinkButton to="/instances" search={{ need: 'destroyed' }}>
+      Show destroyed instances
+    </LinkButton>
   );
 }
 
@@ -97,6 +148,7 @@ function Instances({ items }: { items: readonly Instance[] }) {
           </ul>
         </Section>
       ))}
+      <ToDestroyed />
     </>
   );
 }
