@@ -57,3 +57,22 @@ export function webAddress(url: string | null): string | undefined {
   if (url === null || !URL.canParse(url)) return undefined;
   return /^https?:$/.test(new URL(url).protocol) ? url : undefined;
 }
+
+/** What becomes of the GPUs of a stopped instance: they are kept, until a time if there is one, they are being released, or they are gone. */
+export type HeldGpus = { state: 'kept'; until: string | null } | { state: 'releasing' | 'released' | 'unreleasable' };
+
+/** Returns what becomes of the GPUs of an instance; undefined: it is not stopped. */
+export function heldGpus(instance: ReleaseTerms): HeldGpus | undefined {
+  const { status, gpus_released, gpu_release, releases_gpus_at } = instance;
+  if (status !== 'stopped') return undefined;
+  if (gpus_released) return { state: 'released' };
+  if (gpu_release === 'pending') return { state: 'releasing' };
+  return gpu_release === 'unsupported' ? { state: 'unreleasable' } : { state: 'kept', until: releases_gpus_at };
+}
+
+type ReleaseTerms = Pick<Instance, 'status' | 'gpus_released' | 'gpu_release' | 'releases_gpus_at'>;
+
+/** Returns a number of hours in words: `1 hour`, `24 hours`. */
+export function inHours(hours: number): string {
+  return hours === 1 ? '1 hour' : `${hours} hours`;
+}

@@ -37,3 +37,11 @@ export const offerOf = (id: string | undefined) =>
     enabled: id !== undefined,
     refetchInterval: AGAIN_MS,
   });
+
+/** The offer that an instance rents, for what does not change of it: its GPUs and its machine. */
+export const rentedOffer = (id: string) =>
+  queryOptions({
+    queryKey: ['rented-offer', id],
+    queryFn: ({ signal }) => api.get('/v1/offers/{id}', { params: { path: { id } }, signal }),
+    staleTime: Infinity,
+  });

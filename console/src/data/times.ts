@@ -44,6 +44,12 @@ export function relativeTime(at: string, now: number): string {
   return ms < 0 ? `${count} ${name} ago` : `in ${count} ${name}`;
 }
 
+/** Returns for how long something has been so, in its largest unit: `for 44 min`, `just now`. */
+export function lastingSince(at: string, now: number): string {
+  const words = relativeTime(at, now);
+  return words.endsWith(' ago') ? `for ${words.slice(0, -' ago'.length)}` : 'just now';
+}
+
 /** Returns a time with its second and its offset, in the time zone of the reader: `2026-11-24 22:58:03 GMT+1`. */
 export function exactTime(at: string, timeZone?: string): string {
   const { year, month, day, hour, minute, second, timeZoneName } = partsOf(at, timeZone);

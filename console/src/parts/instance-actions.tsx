@@ -1,6 +1,6 @@
 import { useState } from 'react';
 import { useInstanceAct, VERBS, type InstanceAct } from '../data/instance-acts.js';
-import { diskPrice, nameOf } from '../data/instances.js';
+import { diskPrice, inHours, nameOf } from '../data/instances.js';
 import { actsOn, useMayStart } from '../data/may-start.js';
 import type { Instance } from '../data/models.js';
 import { Button } from './button.js';
@@ -9,13 +9,14 @@ import styles from './instance-actions.module.css';
 import { Hourly } from './money.js';
 import { ErrorBox } from './states.js';
 
-/** The acts that the API allows at present, exactly, for those whose role may change something. What destroys or gives GPUs away is asked for first. */
+/** The acts that the API allows at present, exactly, for those whose role may change something. What destroys, or gives GPUs away at once or later, is asked for first. */
 export function InstanceActions({ instance }: { instance: Instance }) {
-  const { id, stop_releases_gpus } = instance;
+  const { id, stop_releases_gpus, release_stopped_after_hours } = instance;
   const mayStart = useMayStart();
   const act = useInstanceAct(id);
   const [asked, setAsked] = useState<InstanceAct>();
-  const asks = (what: InstanceAct) => what === 'destroy' || (what === 'stop' && stop_releases_gpus);
+  const isLost = stop_releases_gpus || release_stopped_after_hours !== null;
+  const asks = (what: InstanceAct) => what === 'destroy' || (what === 'stop' && isLost);
   const begin = (what: InstanceAct) => {
     act.reset();
     if (asks(what)) setAsked(what);
@@ -47,7 +48,7 @@ export function InstanceActions({ instance }: { instance: Instance }) {
           onConfirm: confirm,
           onClose: close,
         }}
-        title={asked === 'stop' ? `Stop ${nameOf(instance)} and give its GPUs away` : destroyTitle(instance)}
+        title={asked === 'stop' ? stopTitle(instance) : destroyTitle(instance)}
         verb={VERBS[asked ?? 'destroy']}
       >
         {asked === 'stop' ? <StopWords instance={instance} /> : <DestroyWords instance={instance} />}
@@ -58,6 +59,12 @@ export function InstanceActions({ instance }: { instance: Instance }) {
 
 function destroyTitle(instance: Instance): string {
   return `Destroy ${nameOf(instance)} and its ${instance.disk_gb} GB disk`;
+}
+
+function stopTitle(instance: Instance): string {
+  const { stop_releases_gpus, release_stopped_after_hours: hours } = instance;
+  if (stop_releases_gpus || hours === null) return `Stop ${nameOf(instance)} and give its GPUs away`;
+  return `Stop ${nameOf(instance)} and keep its GPUs for ${inHours(hours)}`;
 }
 
 function DestroyWords({ instance }: { instance: Instance }) {
@@ -73,7 +80,10 @@ function StopWords({ instance }: { instance: Instance }) {
   return (
     <>
       <p>
-        A payment is disputed: a stopped instance does not keep its GPUs. A later start needs the same GPUs to be free.
+        {instance.stop_releases_gpus
+          ? 'A payment is disputed: a stopped instance does not keep its GPUs.'
+          : 'After that its GPUs are released, and others can rent them.'}{' '}
+        A later start needs the same GPUs to be free.
       </p>
       <p>
         The disk stays, for <Hourly micro={diskPrice(instance)} />.

@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { isUnderWay } from '../data/instances.js';
 import type { Instance } from '../data/models.js';
 import { timeline } from '../data/queries.js';
+import { TimedWords } from './timed-words.js';
 
 /** Why an instance is as it is, in a sentence: its error, or its newest event while it is under way. */
 export function Reason({ instance }: { instance: Instance }) {
@@ -15,5 +16,10 @@ function Newest({ id }: { id: string }) {
 }
 
 function Words({ children }: { children: string | undefined }) {
-  return children === undefined ? null : <span aria-live="polite">{children}</span>;
+  if (children === undefined) return null;
+  return (
+    <span aria-live="polite">
+      <TimedWords>{children}</TimedWords>
+    </span>
+  );
 }

@@ -2,11 +2,22 @@ import type { PointerEvent } from 'react';
 import { useTimely } from '../data/clock.js';
 import { useExactTimes } from '../data/exact-times.js';
 import type { Organization } from '../data/models.js';
-import { exactTime, lasts, relativeTime, shortTime, type Lasting } from '../data/times.js';
+import { exactTime, lastingSince, lasts, relativeTime, shortTime, type Lasting } from '../data/times.js';
 
 /** How long ago something was, or how soon it will be; the exact time on hover, or for those who have chosen it. */
 export function Ago({ at }: { at: string }) {
   return useExactTimes() ? <Exact at={at} /> : <Timely at={at} wordsAt={(now) => relativeTime(at, now)} />;
+}
+
+/** For how long something has been so; since when exactly, on hover or for those who have chosen it. */
+export function Since({ at }: { at: string }) {
+  const isExact = useExactTimes();
+  if (!isExact) return <Timely at={at} wordsAt={(now) => lastingSince(at, now)} />;
+  return (
+    <>
+      since <Exact at={at} />
+    </>
+  );
 }
 
 /** A time of the clock, with its day where that is not today; the exact time on hover, or for those who have chosen it. */

@@ -3,6 +3,7 @@ import type { InstanceBody } from '../../harness/api-client.js';
 import { TestConsole, type ConsoleWindow } from '../../harness/console.js';
 import { statusIs, type Renter } from '../../harness/control-plane.js';
 import type { FakeAgent } from '../../harness/fake-agent.js';
+import { makePublicKey } from '../../harness/keys.js';
 
 const HOSTILE = '<img src=x onerror=alert(1)> "quoted" Donaudampfschifffahrts';
 
@@ -56,7 +57,10 @@ it('shows an instance from its deploy to its end as it happens, with the SSH com
   expect((await renter.api.get<InstanceBody>(`/v1/instances/${id}`)).status).toBe('running');
   await page.click('text=Destroy');
   await page.click('[role=alertdialog] button:text-is("Destroy")');
-  await page.waitForSelector('text=Your first instance');
+  await page.waitForSelector('text=Nothing is rented now');
+  await page.click('text=Show destroyed instances');
+  await page.waitForURL('**/instances?need=destroyed');
+  await page.getByRole('listitem').filter({ hasText: 'train-1' }).waitFor();
 });
 
 it('shows what failed first and why, and runs nothing that a name contains', async () => {
@@ -70,6 +74,11 @@ it('shows what failed first and why, and runs nothing that a name contains', asy
   expect(await page.locator('main h2').allTextContents()).toEqual(['Failed: look at these', 'Running']);
   expect(await page.textContent('main li')).toContain(HOSTILE);
   expect(await page.textContent('main li')).toContain('memory');
+  await page
+    .getByText(/1 × .+, /)
+    .first()
+    .waitFor();
+  await page.getByText(/^Destroyed in \d+ h$/).waitFor();
   await window.shoot('instances');
   await window.checkAccess();
   // However long one of them is, amounts stand below each other.
@@ -78,15 +87,34 @@ it('shows what failed first and why, and runs nothing that a name contains', asy
     `[...document.querySelectorAll('main li dl')].map((each) => each.getBoundingClientRect().left)`,
   );
   expect(new Set(lefts).size).toBe(1);
+  await page.getByRole('link', { name: HOSTILE }).click();
+  await page.getByRole('heading', { name: 'It cannot be started again' }).waitFor();
+  expect(await page.getByRole('heading', { name: 'Connect' }).count()).toBe(0);
+  // The time of the destruction is in words of the control plane, and shown as other times are.
+  await page.locator('main ol li time >> nth=1').waitFor();
+  expect(await page.textContent('main ol')).not.toMatch(/\dT\d\d:/);
+  await page.getByRole('link', { name: 'Deploy it again' }).click();
+  await page.waitForURL(`**/deploy?offer=${offer_id}&template=${template_id}`);
 });
 
 it('tells of one instance how it is, what it wrote, what it cost and how to reach it', async () => {
   const { page } = window;
-  const { id } = await deploy('train-2', { idle_stop_minutes: 60 });
+  const key = await renter.api.post<{ id: string }>('/v1/ssh-keys', {
+    ...{ name: 'laptop', public_key: makePublicKey('-t', 'ed25519') },
+  });
+  const { id } = await deploy('train-2', { idle_stop_minutes: 60, ssh_key_id: key.id });
   await statusIs(renter.api, id, 'running');
   test.control.advance(60_000);
   await window.goTo(`/instances/${id}`);
   await page.waitForSelector('ol > li >> nth=1');
+  const factOf = (name: string) => page.locator('dl > div').filter({ hasText: name }).locator('dd').textContent();
+  await page.getByText(/^1 × /).waitFor();
+  expect([await factOf('Stopped when idle for'), await factOf('By its schedule')]).toEqual(['60 min', 'nothing']);
+  await page.getByRole('button', { name: 'Replace the access' }).click();
+  const replacing = page.getByRole('dialog', { name: 'Replace the access of train-2' });
+  await replacing.getByLabel('SSH key from now on').selectOption({ label: 'laptop' });
+  await replacing.getByRole('button', { name: 'Replace' }).click();
+  await page.getByText('The access was replaced.').waitFor();
   await window.shoot('instance-timeline');
   await window.checkAccess();
   await page.click('nav >> text=Logs');
@@ -115,7 +143,12 @@ it('tells of one instance how it is, what it wrote, what it cost and how to reac
   await page.goBack();
   await page.waitForURL('**?tab=usage');
   await page.goForward();
-  await page.waitForSelector('main >> text=/charged/');
+  await page.getByText('Charged so far').waitFor();
+  const runs = page.getByRole('table', { name: 'Runs' });
+  expect(await runs.getByRole('columnheader').allTextContents()).toEqual(
+    expect.arrayContaining(['Began', 'Ended', 'Rate', 'Charge']),
+  );
+  expect(await runs.locator('tbody').textContent()).toContain('$1.20/h');
   await window.shoot('instance-cost');
 });
 

@@ -5,12 +5,14 @@ import { CopyButton, CopyLine } from '../../parts/copy.js';
 import { Section } from '../../parts/page.js';
 import { Ago } from '../../parts/time.js';
 import styles from './page.module.css';
+import { ReplaceAccess, Replacement } from './replace-access.js';
 
 /** How one reaches the instance: SSH, an editor, and what its template serves. */
-export function Connect({ instance }: { instance: Instance }) {
+export function Connect({ instance, mayChange }: { instance: Instance; mayChange: boolean }) {
   const { ssh_ready_at, ssh_host, ssh_port, ssh_host_key, access_token, status, template } = instance;
   const command = sshCommand(instance);
-  if (status === 'destroyed') return null;
+  const isReplaceable = mayChange && (status === 'running' || status === 'stopped');
+  if (status === 'destroying' || status === 'destroyed') return null;
   return (
     <Section title="Connect" actions={command !== undefined && <Answered at={ssh_ready_at} />}>
       <div className={styles.connect}>
@@ -29,7 +31,9 @@ export function Connect({ instance }: { instance: Instance }) {
             <CopyButton label="Copy the line for known_hosts" text={`[${ssh_host}]:${ssh_port} ${ssh_host_key}`} />
           )}
           {access_token !== null && <CopyButton label="Copy the access token" text={access_token} />}
+          {isReplaceable && <ReplaceAccess instance={instance} />}
         </div>
+        <Replacement state={instance.access_replacement} />
       </div>
     </Section>
   );

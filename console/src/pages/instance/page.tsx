@@ -1,24 +1,25 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
-import { costNow, diskPrice, nameOf } from '../../data/instances.js';
+import { nameOf } from '../../data/instances.js';
 import type { Instance } from '../../data/models.js';
 import { instance as instanceQuery } from '../../data/queries.js';
 import { useMay } from '../../data/rights.js';
-import { Facts } from '../../parts/facts.js';
+import { DeployAgain, ToLogs } from '../../parts/again.js';
 import { InstanceActions } from '../../parts/instance-actions.js';
-import { Hourly, Money } from '../../parts/money.js';
-import { Page } from '../../parts/page.js';
+import { Outlook } from '../../parts/outlook.js';
+import { Page, Section } from '../../parts/page.js';
 import { Reason } from '../../parts/progress.js';
 import { Loaded } from '../../parts/states.js';
 import { Status } from '../../parts/status.js';
 import { TabLinks } from '../../parts/tab-links.js';
-import { Ago } from '../../parts/time.js';
+import { Since } from '../../parts/time.js';
 import { Connect } from './connect.js';
 import { CostTab } from './cost-tab.js';
 import { LogsTab } from './logs-tab.js';
 import styles from './page.module.css';
 import { TABS, type Tab } from './search.js';
 import { SettingsTab } from './settings-tab.js';
+import { Summary } from './summary.js';
 import { TimelineTab } from './timeline-tab.js';
 import { UsageTab } from './usage-tab.js';
 
@@ -45,7 +46,11 @@ export default function InstancePage() {
           actions={mayChange && <InstanceActions instance={instance} />}
         >
           <Summary instance={instance} />
-          <Connect instance={instance} />
+          {instance.status === 'error' ? (
+            <AfterFailure instance={instance} mayDeploy={mayChange} />
+          ) : (
+            <Connect instance={instance} mayChange={mayChange} />
+          )}
           <Tabs instance={instance} />
         </Page>
       )}
@@ -53,29 +58,27 @@ export default function InstancePage() {
   );
 }
 
-/** How it is, since when, and why. */
+/** How it is, for how long, why, and what becomes of it. */
 function State({ instance }: { instance: Instance }) {
   return (
     <span className={styles.state}>
-      <Status status={instance.status} /> <Ago at={instance.status_changed_at} /> <Reason instance={instance} />
+      <Status status={instance.status} /> <Since at={instance.status_changed_at} /> <Reason instance={instance} />{' '}
+      <Outlook instance={instance} />
     </span>
   );
 }
 
-function Summary({ instance }: { instance: Instance }) {
-  const { template, disk_gb, spend_micro, price_per_hour_micro, deployed_by } = instance;
+/** An instance in error cannot be started again: how to find out why, and how to have another one. */
+function AfterFailure({ instance, mayDeploy }: { instance: Instance; mayDeploy: boolean }) {
   return (
-    <Facts
-      facts={[
-        ['Cost so far', <Money key="spend" micro={spend_micro} />],
-        ['Cost now', <Hourly key="now" micro={costNow(instance)} />],
-        ['While it runs', <Hourly key="runs" micro={price_per_hour_micro} />],
-        ['While it is stopped', <Hourly key="stopped" micro={diskPrice(instance)} />],
-        ['Template', template.name],
-        ['Disk', `${disk_gb} GB`],
-        ['Deployed by', deployed_by],
-      ]}
-    />
+    <Section title="It cannot be started again">
+      <div className={styles.connect}>
+        <div className={styles.links}>
+          {mayDeploy && <DeployAgain kind="main" instance={instance} />}
+          <ToLogs instance={instance} />
+        </div>
+      </div>
+    </Section>
   );
 }
 

@@ -10,6 +10,7 @@ import { Loaded } from '../../parts/states.js';
 import { At } from '../../parts/time.js';
 import { say } from '../../parts/toast.js';
 import styles from './page.module.css';
+import { scheduleOf } from './schedule-query.js';
 
 type Entry = Schedule['entries'][number];
 const DAYS = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday'] as const;
@@ -22,10 +23,7 @@ const MOST_ENTRIES = 20;
 
 /** At which times of the week the instance is started and stopped. */
 export function ScheduleForm({ id, mayChange }: { id: string; mayChange: boolean }) {
-  const query = useQuery({
-    queryKey: ['instance', id, 'schedule'],
-    queryFn: ({ signal }) => api.get('/v1/instances/{id}/schedule', { params: { path: { id } }, signal }),
-  });
+  const query = useQuery(scheduleOf(id));
   return (
     <Section title="Schedule">
       <Loaded query={query} rows={1}>
@@ -47,7 +45,7 @@ function Entries({ id, schedule, mayChange }: { id: string; schedule: Schedule; 
       return { time_zone: null, entries: [], next: null };
     },
     onSuccess: (saved) => {
-      queries.setQueryData(['instance', id, 'schedule'], saved);
+      queries.setQueryData(scheduleOf(id).queryKey, saved);
       say('The schedule is saved');
     },
   });

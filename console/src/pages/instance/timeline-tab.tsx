@@ -4,6 +4,7 @@ import { timeline } from '../../data/queries.js';
 import { Button } from '../../parts/button.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { Ago } from '../../parts/time.js';
+import { TimedWords } from '../../parts/timed-words.js';
 import styles from './page.module.css';
 
 const STEP = 50;
@@ -21,7 +22,9 @@ export function TimelineTab({ id }: { id: string }) {
             {events.map(({ at, kind, message }, index) => (
               <li key={`${at} ${kind} ${index}`}>
                 <Ago at={at} />
-                <span>{message}</span>
+                <span>
+                  <TimedWords>{message}</TimedWords>
+                </span>
               </li>
             ))}
           </ol>

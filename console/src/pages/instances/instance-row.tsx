@@ -1,12 +1,15 @@
 import { Link } from '@tanstack/react-router';
 import { costNow, nameOf, sshCommand } from '../../data/instances.js';
 import type { Instance } from '../../data/models.js';
+import { DeployAgain, ToLogs } from '../../parts/again.js';
 import { CopyLine } from '../../parts/copy.js';
 import { InstanceActions } from '../../parts/instance-actions.js';
 import { Hourly, Money } from '../../parts/money.js';
+import { LimitWords, Outlook } from '../../parts/outlook.js';
 import { Reason } from '../../parts/progress.js';
+import { Rented, rentedWords } from '../../parts/rented.js';
 import { Status } from '../../parts/status.js';
-import { Ago } from '../../parts/time.js';
+import { Since } from '../../parts/time.js';
 import styles from './page.module.css';
 
 interface RowProps {
@@ -40,14 +43,20 @@ export function InstanceRow({ instance, mayAct, isSelected, onSelect }: RowProps
           </Link>
         </div>
         {label !== null && <p className={styles.template}>{template.name}</p>}
+        <p className={styles.template}>
+          <Rented instance={instance} words={rentedWords} />
+        </p>
         <p className={styles.how}>
           <Status status={status} />{' '}
           <span className={styles.since}>
-            <Ago at={status_changed_at} />
+            <Since at={status_changed_at} />
           </span>
         </p>
         <p className={styles.reason}>
           <Reason instance={instance} />
+        </p>
+        <p className={styles.outlook}>
+          <Outlook instance={instance} /> <LimitWords instance={instance} />
         </p>
       </div>
       <dl className={styles.costs}>
@@ -66,6 +75,11 @@ export function InstanceRow({ instance, mayAct, isSelected, onSelect }: RowProps
       </dl>
       <div className={styles.reach}>
         {command !== undefined && <CopyLine label={`SSH command of ${nameOf(instance)}`} text={command} />}
+        {status === 'error' && (
+          <div className={styles.again}>
+            {mayAct && <DeployAgain instance={instance} />} <ToLogs instance={instance} />
+          </div>
+        )}
         {mayAct && <InstanceActions instance={instance} />}
       </div>
     </li>

@@ -71,6 +71,7 @@ function titleOf(act: InstanceAct, targets: readonly Instance[]): string {
 }
 
 function Consequence({ act, targets }: { act: InstanceAct; targets: readonly Instance[] }) {
+  const released = targets.filter(({ release_stopped_after_hours }) => release_stopped_after_hours !== null).length;
   const running = targets.filter(({ status }) => status === 'running').length;
   return (
     <>
@@ -83,6 +84,8 @@ function Consequence({ act, targets }: { act: InstanceAct; targets: readonly Ins
       {act === 'stop' && (
         <p>
           What they do is cut off. Their disks stay, for <Hourly micro={sum(targets, diskPrice)} /> together.
+          {released > 0 &&
+            ` The terms of ${released} release the GPUs some hours later: a later start needs the same GPUs to be free.`}
         </p>
       )}
       {act === 'destroy' && (

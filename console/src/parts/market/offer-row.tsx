@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
+import { inHours } from '../../data/instances.js';
 import type { Offer } from '../../data/models.js';
 import { organization } from '../../data/queries.js';
 import { memory } from '../../data/sizes.js';
@@ -26,7 +27,7 @@ interface Props {
 
 /** An offer: what it is, what it costs, how long the balance lasts with it, and why it does not fit. */
 export function OfferRow({ offer, misfit, heading: Heading, children }: Props) {
-  const { gpu_memory_mb, price_per_hour_micro, machine } = offer;
+  const { gpu_memory_mb, price_per_hour_micro, machine, release_stopped_after_hours: hours } = offer;
   return (
     <li className={classNames(styles.offer, misfit !== undefined && styles.weak)}>
       <div>
@@ -41,6 +42,7 @@ export function OfferRow({ offer, misfit, heading: Heading, children }: Props) {
           {machine.cuda_version !== null && `, CUDA ${machine.cuda_version}`}
           {machine.vm_capable && ', runs virtual machines'}
         </p>
+        {hours !== null && <p className={styles.facts}>A stopped instance keeps its GPUs for {inHours(hours)}</p>}
         {machine.next_maintenance !== null && (
           <p>
             Maintenance from <At at={machine.next_maintenance} />

@@ -1,0 +1,58 @@
+import { useQuery } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { costNow, diskPrice } from '../../data/instances.js';
+import type { Instance } from '../../data/models.js';
+import { Facts } from '../../parts/facts.js';
+import { nameOfOffer } from '../../parts/market/offer-row.js';
+import { Hourly, Money } from '../../parts/money.js';
+import { Rented } from '../../parts/rented.js';
+import { At } from '../../parts/time.js';
+import { scheduleOf } from './schedule-query.js';
+
+type Fact = readonly [name: string, value: ReactNode];
+
+/** What was rented, what it costs, and what ends it by itself. */
+export function Summary({ instance }: { instance: Instance }) {
+  const { template, disk_gb, spend_micro, price_per_hour_micro, deployed_by, status } = instance;
+  return (
+    <Facts
+      facts={[
+        ['Cost so far', <Money key="spend" micro={spend_micro} />],
+        ['Cost now', <Hourly key="now" micro={costNow(instance)} />],
+        ['While it runs', <Hourly key="runs" micro={price_per_hour_micro} />],
+        ['While it is stopped', <Hourly key="stopped" micro={diskPrice(instance)} />],
+        ['GPU', <Rented key="gpu" instance={instance} words={nameOfOffer} />],
+        ['Machine', <Rented key="machine" instance={instance} words={({ machine }) => machine.name} />],
+        ['Region', <Rented key="region" instance={instance} words={({ machine }) => machine.region || 'not named'} />],
+        ['Template', template.name],
+        ['Disk', `${disk_gb} GB`],
+        ['Deployed by', deployed_by],
+        ...limitFacts(instance),
+        ...(status === 'destroyed' ? [] : [['By its schedule', <Next key="next" id={instance.id} />] as const]),
+      ]}
+    />
+  );
+}
+
+/** The limits that are set. */
+function limitFacts({ stop_at, max_charge_micro, idle_stop_minutes, on_limit }: Instance): Fact[] {
+  const ends = on_limit === 'destroy' ? 'Destroyed' : 'Stopped';
+  return [
+    ...(stop_at === null ? [] : [[`${ends} at`, <At key="stop-at" at={stop_at} />] as const]),
+    ...(max_charge_micro === null
+      ? []
+      : [[`${ends} at a cost of`, <Money key="max" micro={max_charge_micro} />] as const]),
+    ...(idle_stop_minutes === null ? [] : [[`${ends} when idle for`, `${idle_stop_minutes} min`] as const]),
+  ];
+}
+
+function Next({ id }: { id: string }) {
+  const { data, isError } = useQuery(scheduleOf(id));
+  if (!data) return <>{isError ? 'not known' : '…'}</>;
+  if (!data.next) return <>nothing</>;
+  return (
+    <>
+      {data.next.action} <At at={data.next.at} />
+    </>
+  );
+}
