@@ -63,7 +63,7 @@ it('credits once if the answer is lost, also in a dialog that was opened again',
   await credit.click();
   await said.waitFor({ timeout: 60_000 });
   await window.checkAccess();
-  await dialog.getByRole('button', { name: 'Keep it as it is' }).click();
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
   await dialog.waitFor({ state: 'detached' });
   lost.end();
   await fill('thanks');

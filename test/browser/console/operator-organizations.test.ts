@@ -63,13 +63,13 @@ async function takeDown(name: string, count: () => Promise<number>): Promise<voi
   const { page } = window;
   await page.getByRole('navigation', { name: 'Parts of the organization' }).getByText('Templates').click();
   const rows = page.getByRole('table', { name: 'Templates' });
-  await rows.getByText(name).waitFor();
+  await rows.getByText(name, { exact: true }).waitFor();
   expect(await rows.getByRole('button').count()).toBe(1);
   await rows.getByRole('button', { name: `Take down: ${name}` }).click();
   await page.getByRole('alertdialog').getByText('nobody can deploy it any more').waitFor();
   expect(await count()).toBe(2);
   await page.getByRole('alertdialog').getByRole('button', { name: 'Take down' }).click();
-  await rows.getByText(name).waitFor({ state: 'detached' });
+  await rows.getByText(name, { exact: true }).waitFor({ state: 'detached' });
   expect(await count()).toBe(1);
 }
 
