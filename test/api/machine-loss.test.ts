@@ -44,7 +44,10 @@ describe('a machine that is declared lost', () => {
     const before = test.dump();
     expect(await test.operator.request('POST', `${machineOf(agent)}/lost`)).toMatchObject({
       status: 409,
-      body: { code: 'MACHINE_IN_USE', message: expect.stringContaining('DELETE /v1/operator/instances/ID') as string },
+      body: {
+        code: 'MACHINE_IN_USE',
+        message: expect.stringContaining('destroy each of its instances with a reason') as string,
+      },
     });
     expect(test.dump()).toEqual(before);
     expect((await read(id)).status).toBe('running');

@@ -112,7 +112,7 @@ it('says what a suspension and a dispute forbid, until when disks are kept, and 
   await act('restore', { reason: 'a mistake' });
   await start.waitFor();
   expect(await notice.textContent()).toBe('');
-  await act('dispute', { disputed: true, reason: 'a complaint' });
+  await act('dispute', { reason: 'a complaint' });
   await notice.getByRole('link', { name: 'See the disputed payments' }).waitFor();
   await start.waitFor({ state: 'detached' });
   await window.close();

@@ -70,7 +70,7 @@ it('a viewer sees everything, and no button that changes it', async () => {
     '/templates/ID/edit': ['See your role'],
     '/billing': [],
     '/keys': ['Add an SSH key', 'Caps'],
-    '/team': ['New organization', 'Leave'],
+    '/team': ['New organization', 'Copy', 'Leave'],
     '/webhooks': [],
   });
   expect(refused).toEqual([]);
@@ -93,7 +93,7 @@ it('a member with the role billing is led to the money, and sees no page that on
   expect(refused).toEqual([]);
   await page.getByText('Your role is not told of changes as they happen').waitFor();
   expect(await buttonsOf(window, '/keys')).toEqual(['Add an SSH key']);
-  expect(await buttonsOf(window, '/team')).toEqual(['New organization', 'Leave']);
+  expect(await buttonsOf(window, '/team')).toEqual(['New organization', 'Copy', 'Leave']);
   for (const path of ['/instances', `/instances/${id}`, '/market', '/templates']) {
     await page.goto(path);
     await page.getByText('Your role sees only money').waitFor();
