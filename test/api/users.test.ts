@@ -81,7 +81,7 @@ describe('an operator removes a user', () => {
     const before = world.test.dump();
     expect(await remove(renter.userId)).toMatchObject({
       status: 409,
-      body: { code: 'LAST_ADMIN', message: expect.stringMatching(/1 instance.*\/v1\/operator\/instances/) as string },
+      body: { code: 'LAST_ADMIN', message: expect.stringMatching(/1 instance.*: destroy them first/) as string },
     });
     expect(world.test.dump()).toEqual(before);
     await renter.api.delete(`/v1/instances/${id}`);

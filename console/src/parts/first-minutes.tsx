@@ -32,7 +32,7 @@ function FirstSteps() {
                 {
                   ...{ title: 'Add your SSH key', isDone: has.length > 0, words: KEY_WORDS },
                   button: (kind) => (
-                    <LinkButton to="/keys" search={{ add: 'ssh' }} kind={kind} aria-haspopup="dialog">
+                    <LinkButton to="/keys" search={{ add: 'ssh' }} kind={kind}>
                       Add a key
                     </LinkButton>
                   ),
@@ -40,7 +40,7 @@ function FirstSteps() {
                 {
                   ...{ title: 'Add money', isDone: balance_micro > 0, words: <MoneyWords micro={balance_micro} /> },
                   button: (kind) => (
-                    <LinkButton to="/billing" search={{ pay: true }} kind={kind} aria-haspopup="dialog">
+                    <LinkButton to="/billing" search={{ pay: true }} kind={kind}>
                       Add money
                     </LinkButton>
                   ),

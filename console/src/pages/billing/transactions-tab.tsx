@@ -4,9 +4,9 @@ import type { Transaction } from '../../data/models.js';
 import { exactTime } from '../../data/times.js';
 import { LinkButton } from '../../parts/button.js';
 import { Field, Select } from '../../parts/field.js';
-import { InstanceLink } from '../../parts/instance-link.js';
+import { InstanceLink, useNamesPending } from '../../parts/instance-link.js';
 import { Money } from '../../parts/money.js';
-import { Empty, Loaded } from '../../parts/states.js';
+import { Empty, Loaded, Skeleton } from '../../parts/states.js';
 import { Table, type Column } from '../../parts/table.js';
 import { CsvButton } from './csv-button.js';
 import styles from './page.module.css';
@@ -25,6 +25,7 @@ export function TransactionsTab() {
   const navigate = route.useNavigate();
   const filter = { ...(kind ? { kind } : {}), ...(instance === undefined ? {} : { instance_id: instance }) };
   const query = useQuery(transactions(filter, cursor));
+  const isNaming = useNamesPending();
   return (
     <>
       <div className={styles.filters}>
@@ -51,7 +52,9 @@ export function TransactionsTab() {
       </div>
       <Loaded query={query} rows={8}>
         {({ items, next_cursor }) =>
-          items.length === 0 ? (
+          isNaming ? (
+            <Skeleton rows={8} />
+          ) : items.length === 0 ? (
             <Empty title="There are no transactions here">
               Payments, credits and charges stand here, each with its exact amount.
             </Empty>

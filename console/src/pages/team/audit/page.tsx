@@ -8,10 +8,10 @@ import type { AuditEntry } from '../../../data/models.js';
 import { useMay } from '../../../data/rights.js';
 import { Button, LinkButton } from '../../../parts/button.js';
 import { Field, Input, Select } from '../../../parts/field.js';
-import { InstanceLink } from '../../../parts/instance-link.js';
+import { InstanceLink, useNamesPending } from '../../../parts/instance-link.js';
 import { Page } from '../../../parts/page.js';
 import { Older } from '../../../parts/older.js';
-import { Empty, ErrorBox, Loaded, Notice } from '../../../parts/states.js';
+import { Empty, ErrorBox, Loaded, Notice, Skeleton } from '../../../parts/states.js';
 import { Table } from '../../../parts/table.js';
 import { At } from '../../../parts/time.js';
 import { TeamTabs } from '../tabs.js';
@@ -35,6 +35,7 @@ export default function AuditPage() {
 
 function AuditLog() {
   const search = route.useSearch();
+  const isNaming = useNamesPending();
   const query = useInfiniteQuery({
     queryKey: ['audit-log', search],
     queryFn: ({ signal, pageParam }) => {
@@ -51,6 +52,7 @@ function AuditLog() {
       <Filters search={search} />
       <Loaded query={query} rows={8}>
         {({ pages }) => {
+          if (isNaming) return <Skeleton rows={8} />;
           const entries = pages.flatMap(({ items }) => items);
           return (
             <>
