@@ -30,8 +30,8 @@ const FIND_FLAWS = `(() => {
     ...all('main :is(nav:has(> [data-active]), [role=region])')
       .filter((box) => hasMore(box) && !box.dataset.more?.includes('after'))
       .map(said('no hint of more')),
-    ...all('main tr > *').filter((cell) => cell.scrollWidth > cell.clientWidth + 1).map(said('wider than its cell')),
-    ...all('main tbody tr > :first-child').filter((cell) => cell.offsetWidth < 120).map(said('too narrow')),
+    ...all('main [role=region] tr > *').filter((cell) => cell.scrollWidth > cell.clientWidth + 1).map(said('wider than its cell')),
+    ...all('main [role=region] tbody tr > :first-child').filter((cell) => cell.offsetWidth < 120).map(said('too narrow')),
   ];
 })()`;
 

@@ -129,7 +129,9 @@ async function fillFleet(control: Control) {
   restored.workloads.set(randomUUID(), workload);
   await restored.connect();
   const machines = [agent, away, waived, restored].map(({ hostId }) => hostId);
-  return { machines, agent, offer: await control.offer(agent) };
+  const offer = await control.offer(agent);
+  await control.operator.request('PATCH', `/v1/operator/offers/${offer}`, { release_stopped_after_hours: 24 });
+  return { machines, agent, offer };
 }
 
 function inDays(control: Control, days: number): string {

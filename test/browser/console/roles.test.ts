@@ -58,10 +58,10 @@ it('a viewer sees everything, and no button that changes it', async () => {
     found[path.replace(id, 'ID').replace(template, 'ID').replace(offer, 'ID')] = await buttonsOf(window, path);
   const reach = ['Copy', 'Open in VS Code'];
   expect(found).toEqual({
-    // It filters.
-    '/market': ['Fake GPU 1'],
+    // They filter.
+    '/market': ['Fake GPU 1', 'Runs virtual machines'],
     '/deploy?offer=ID': ['See your role'],
-    '/instances': ['Copy'],
+    '/instances': ['Copy', 'Show destroyed instances'],
     '/instances/ID': reach,
     '/instances/ID?tab=settings': reach,
     '/templates': [],

@@ -76,7 +76,7 @@ function Entries({ entries, search }: { entries: readonly AuditEntry[]; search: 
                 className={styles.weak}
                 to="/operator/audit"
                 search={{ ...search, of: entry.subject }}
-                aria-label={`only what was done to ${entry.subject}`}
+                aria-label={`only what was done to it: ${entry.subject}`}
               >
                 only what was done to it
               </Link>
