@@ -259,7 +259,8 @@ describe('what is on its way', () => {
     expect((await poor.read(id)).status).toBe('creating');
     poor.agent.automatic = true;
     poor.agent.done(command);
-    await statusIs(poor.renter.api, id, 'running');
+    // It may be stopped before anybody has seen it run.
+    await eventually('it to have run', async () => (await poor.read(id)).status !== 'creating');
     world.test.advance(1_000);
     await statusIs(poor.renter.api, id, 'stopped');
     const of = (path: string) => poor.renter.api.get<{ items: object[] }>(`/v1/instances/${id}/${path}`);
