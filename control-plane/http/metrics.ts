@@ -62,7 +62,7 @@ export class Metrics {
       'GPUs of machines that are not removed, by state; one that is rented is sold, also while it is unhealthy',
       'state',
     ),
-    sickGpus: this.gauge('gpus_unhealthy', 'GPUs that are not healthy, rented or not'),
+    unhealthyGpus: this.gauge('gpus_unhealthy', 'GPUs that are not healthy, rented or not'),
     instances: this.gauge('instances', 'Instances by status', 'status'),
     workerFailing: this.gauge('worker_failing', '1 if the last run of a background worker failed, else 0', 'worker'),
     workerSeconds: this.gauge('worker_last_run_seconds', 'Duration of the last run of a background worker', 'worker'),
@@ -170,7 +170,7 @@ export class Metrics {
 
   private show(overview: Overview): void {
     const { hosts, gpus, instances, openCommands, oldestCommand, settlementLag, withoutBalance } = this.gauges;
-    this.gauges.sickGpus.set(overview.sickGpus);
+    this.gauges.unhealthyGpus.set(overview.unhealthyGpus);
     this.gauges.ignoredStops.set(overview.ignoredStops);
     this.gauges.quarantined.set(overview.quarantined);
     this.gauges.pendingWebhooks.set(overview.pendingWebhooks);

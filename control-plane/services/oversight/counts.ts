@@ -11,7 +11,7 @@ export interface Overview {
   hosts: { connected: number; away: number; lost: number };
   gpus: GpuCounts;
   /** GPUs that are not healthy, whatever they are used for: a rented one is `sold`, and its renter pays for it. */
-  sickGpus: number;
+  unhealthyGpus: number;
   /** Instances that are not destroyed, by status. */
   instances: Record<string, number>;
   /** Open commands by kind, without those of lost machines, and for how long at most one makes no progress, in milliseconds. */
@@ -35,7 +35,7 @@ export function readOverview(platform: Platform): Overview {
   return platform.store.transact((tx) => ({
     hosts: countHosts(platform, fleet),
     gpus: countGpus(fleet),
-    sickGpus: fleet.reduce((sum, { sick }) => sum + sick, 0),
+    unhealthyGpus: fleet.reduce((sum, { unhealthy }) => sum + unhealthy, 0),
     instances: countInstances(tx),
     openCommands: countCommands(tx),
     settlementLagMs: settlementLag(tx),

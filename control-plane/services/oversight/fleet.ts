@@ -26,7 +26,7 @@ export interface FleetMachine {
   /** What its GPUs are used for, by model; the model of its first GPU comes first. */
   models: ReadonlyMap<string, GpuCounts>;
   /** How many of its GPUs are not healthy, whatever they are used for. */
-  sick: number;
+  unhealthy: number;
 }
 
 /** Returns the machines of a control plane, each read again after a row of it has changed. */
@@ -105,15 +105,15 @@ const gpusOf = compileOnce(({ machineId }: { machineId: string }) =>
 
 function describe(tx: Tx, machine: FleetMachine['machine']): FleetMachine {
   const models = new Map<string, GpuCounts>();
-  let sick = 0;
+  let unhealthy = 0;
   for (const { model, healthy, instance_id, quarantined } of tx.all(gpusOf({ machineId: machine.id }))) {
     const counts = models.get(model) ?? noGpus();
     models.set(model, counts);
     const [isClaimed, isQuarantined, isHealthy] = [instance_id !== null, quarantined === 1, healthy === 1];
     counts[gpuUse({ isClaimed, isQuarantined, isHealthy })] += 1;
-    if (!isHealthy) sick += 1;
+    if (!isHealthy) unhealthy += 1;
   }
-  return { machine, models, sick };
+  return { machine, models, unhealthy };
 }
 
 export function noGpus(): GpuCounts {

@@ -36,7 +36,7 @@ export function machineNeeds(
     ),
     ...unhealthyNeed(
       tx,
-      fleet.filter(({ sick }) => sick > 0),
+      fleet.filter(({ unhealthy }) => unhealthy > 0),
     ),
     ...listed('disks_unlimited', connected.filter(limitsNoDisks)),
   ];

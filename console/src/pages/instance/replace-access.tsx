@@ -9,7 +9,8 @@ import { sshKeys } from '../../data/queries.js';
 import { Button } from '../../parts/button.js';
 import { Dialog, DialogActions } from '../../parts/dialog.js';
 import { Field, Select } from '../../parts/field.js';
-import { ErrorBox, Loaded } from '../../parts/states.js';
+import { Form, FormError } from '../../parts/form.js';
+import { Loaded } from '../../parts/states.js';
 import { say } from '../../parts/toast.js';
 import styles from './page.module.css';
 
@@ -46,12 +47,10 @@ function ReplaceForm({ instance, onClose }: { instance: Instance; onClose: () =>
     },
   );
   return (
-    <form
+    <Form
       className={styles.connect}
-      onSubmit={(event) => {
-        event.preventDefault();
-        replace.mutate(chosen === KEEP ? null : chosen);
-      }}
+      onSubmit={() => replace.mutate(chosen === KEEP ? null : chosen)}
+      error={replace.error}
     >
       <p>
         {instance.access_token === null
@@ -60,7 +59,7 @@ function ReplaceForm({ instance, onClose }: { instance: Instance; onClose: () =>
       </p>
       <Loaded query={keys} rows={1}>
         {(items) => (
-          <Field label="SSH key from now on">
+          <Field name="ssh_key_id" label="SSH key from now on">
             {(tied) => (
               <Select
                 {...tied}
@@ -75,14 +74,14 @@ function ReplaceForm({ instance, onClose }: { instance: Instance; onClose: () =>
           </Field>
         )}
       </Loaded>
-      {replace.error && <ErrorBox error={replace.error} />}
+      <FormError />
       <DialogActions>
         <Button onClick={onClose}>Keep it as it is</Button>
         <Button type="submit" kind="main" isBusy={replace.isPending}>
           Replace
         </Button>
       </DialogActions>
-    </form>
+    </Form>
   );
 }
 

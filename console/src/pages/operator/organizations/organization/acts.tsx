@@ -6,6 +6,7 @@ import { Field, Input, Select } from '../../../../parts/field.js';
 import { LinkButton } from '../../../../parts/button.js';
 import { Section } from '../../../../parts/page.js';
 import type { OperatedOrganization } from '../../models.js';
+import { CountField } from '../../count-field.js';
 import styles from '../../operator.module.css';
 import { ReasonButton } from '../../reason-button.js';
 
@@ -151,21 +152,7 @@ function daysOf({ since, disks_kept_until }: Suspension): number {
 }
 
 function DaysField({ label, days, setDays }: { label: string; days: string; setDays: (days: string) => void }) {
-  return (
-    <Field name="keep_disks_days" label={label}>
-      {(tied) => (
-        <Input
-          {...tied}
-          type="number"
-          required
-          min={1}
-          max={3_650}
-          value={days}
-          onChange={(e) => setDays(e.target.value)}
-        />
-      )}
-    </Field>
-  );
+  return <CountField name="keep_disks_days" label={label} max={3_650} value={days} onChange={setDays} />;
 }
 
 function Restore({ organization: { id, name } }: { organization: Shown }) {

@@ -1,0 +1,31 @@
+import type { ReactNode } from 'react';
+import { Field, Input } from '../../parts/field.js';
+
+interface CountProps {
+  /** The path of what it sends. */
+  name: string;
+  label: ReactNode;
+  /** The most that the API takes. */
+  max: number;
+  value: string;
+  onChange: (value: string) => void;
+}
+
+/** Asks for a whole number from one on. */
+export function CountField({ name, label, max, value, onChange }: CountProps) {
+  return (
+    <Field name={name} label={label}>
+      {(tied) => (
+        <Input
+          {...tied}
+          type="number"
+          required
+          min={1}
+          max={max}
+          value={value}
+          onChange={({ target }) => onChange(target.value)}
+        />
+      )}
+    </Field>
+  );
+}
