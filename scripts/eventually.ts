@@ -2,10 +2,12 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 /** Most waits are over after a few milliseconds: the first looks are that soon after one another, then ever later. */
 const FIRST_INTERVAL_MS = 1;
-const INTERVAL_MS = 10;
+/** A look comes at most this part of the wait too late. */
+const LATE = 1 / 8;
+const INTERVAL_MS = 50;
 /** Waits with a longer timeout poll less often. */
 const LONG_MS = 30_000;
-const LONG_INTERVAL_MS = 100;
+const LONG_INTERVAL_MS = 250;
 
 /**
  * Polls `look` until its value is neither undefined nor false, and returns that value. Rejects after `timeoutMs` milliseconds with
@@ -16,9 +18,8 @@ export async function eventually<T>(
   look: () => T | undefined | false | Promise<T | undefined | false>,
   timeoutMs = LONG_MS,
 ): Promise<T> {
-  const deadline = performance.now() + timeoutMs;
+  const began = performance.now();
   const longest = timeoutMs > LONG_MS ? LONG_INTERVAL_MS : INTERVAL_MS;
-  let interval = FIRST_INTERVAL_MS;
   let cause: unknown;
   do {
     try {
@@ -28,8 +29,7 @@ export async function eventually<T>(
       cause = error;
       break;
     }
-    await pause(interval);
-    interval = Math.min(2 * interval, longest);
-  } while (performance.now() < deadline);
+    await pause(Math.min(Math.max(LATE * (performance.now() - began), FIRST_INTERVAL_MS), longest));
+  } while (performance.now() < began + timeoutMs);
   throw new Error(`gave up waiting for ${what}`, { cause });
 }

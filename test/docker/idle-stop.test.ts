@@ -124,10 +124,11 @@ it('an instance that sleeps is stopped, and one that computes is not', async () 
     ({ status } = await read(asleep));
   }
   expect(minutes).toBeGreaterThanOrEqual(11);
-  await eventually('the stop', async () => {
+  const isStopped = async () => {
     test.advance(50);
     return (await read(asleep)).status === 'stopped';
-  });
+  };
+  await eventually('the stop', isStopped, 60_000);
   expect((await containersOf(asleep)).map(({ State }) => State)).toEqual(['exited']);
   expect((await read(busy)).status).toBe('running');
   const idle = told('instance.idle').map(({ subject }) => subject);

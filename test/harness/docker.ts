@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import Docker from 'dockerode';
 import { createServer } from 'node:net';
+import { eventually } from '../../scripts/eventually.js';
 
 /** What `scripts/test` prepares: a Docker Engine, our tools, and a small image that holds a static shell. */
 export const DOCKER_SOCKET = (process.env['DOCKER_HOST'] ?? 'unix:///var/run/docker.sock').replace('unix://', '');
@@ -19,6 +20,20 @@ export const docker = new Docker({ socketPath: DOCKER_SOCKET });
 /** Containers of an instance, running or not. */
 export function containersOf(instanceId: string, on = docker): Promise<Docker.ContainerInfo[]> {
   return on.listContainers({ all: true, filters: { label: [`gpurent.instance=${instanceId}`] } });
+}
+
+/** Removes a container. Docker gives up after ten seconds where thousands of processes have to end first. */
+export async function removeContainer(id: string): Promise<void> {
+  const container = docker.getContainer(id);
+  const isGone = async () => {
+    try {
+      await container.remove({ force: true, v: true });
+      return true;
+    } catch (error) {
+      return (error as { statusCode?: number }).statusCode === 404;
+    }
+  };
+  await eventually(`container ${id} to be removed`, isGone, 60_000);
 }
 
 /** Runs a command in an instance's container, as somebody on the host could. */

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { ApiClient, type InstanceBody } from './api-client.js';
 import { Daemon } from '../../scripts/daemon.js';
-import { DOCKER_SOCKET, GUEST_TOOLS, SAMPLE_IMAGE, containersOf, docker } from './docker.js';
+import { DOCKER_SOCKET, GUEST_TOOLS, SAMPLE_IMAGE, containersOf, docker, removeContainer } from './docker.js';
 import { eventually } from '../../scripts/eventually.js';
 import { WatchedLog } from './watched-log.js';
 
@@ -216,7 +216,7 @@ export class RealPlatform {
     const left = this.options.dockerSocket
       ? []
       : await docker.listContainers({ all: true, filters: { label: [`gpurent.host=${this.hostId}`] } });
-    for (const { Id } of left) await docker.getContainer(Id).remove({ force: true, v: true });
+    for (const { Id } of left) await removeContainer(Id);
     if (!this.options.dockerSocket) {
       const networks = await docker.listNetworks({ filters: { label: [`gpurent.host=${this.hostId}`] } });
       for (const { Id } of networks) await docker.getNetwork(Id).remove();
@@ -302,7 +302,7 @@ export class RealRenter {
     await eventually(
       'the instance to be destroyed',
       async () => (await this.api.get<InstanceBody>(`/v1/instances/${id}`)).status === 'destroyed',
-      60_000,
+      120_000,
     );
   }
 
