@@ -21,7 +21,7 @@ keep() {
 }
 
 require_image_makers() {
-  require_commands debootstrap=debootstrap sfdisk=fdisk mkfs.vfat=dosfstools mcopy=mtools cpio=cpio syslinux=syslinux \
+  require_commands mmdebstrap=mmdebstrap sfdisk=fdisk mkfs.vfat=dosfstools mcopy=mtools cpio=cpio syslinux=syslinux \
     qemu-img=qemu-utils
   [ -e /usr/lib/syslinux/mbr/mbr.bin ] || apt_install 'syslinux is needed' syslinux-common
 }
@@ -29,8 +29,10 @@ require_image_makers() {
 make_base() {
   local tree
   tree=$(mktemp -d)
-  env -u TMPDIR debootstrap --variant=minbase bookworm "$tree" >"$local_dir/debootstrap.log" 2>&1 ||
-    die "debootstrap failed; see $local_dir/debootstrap.log"
+  # With the lists of packages, which `debian_with` installs from.
+  env -u TMPDIR mmdebstrap --variant=minbase --hook-dir=/usr/share/mmdebstrap/hooks/merged-usr --include=usr-is-merged \
+    --skip=cleanup/apt bookworm "$tree" >"$local_dir/mmdebstrap.log" 2>&1 ||
+    die "mmdebstrap failed; see $local_dir/mmdebstrap.log"
   # No service must start in it, and its files need not survive a power cut.
   printf '#!/bin/sh\nexit 101\n' >"$tree/usr/sbin/policy-rc.d"
   chmod 755 "$tree/usr/sbin/policy-rc.d"
@@ -44,7 +46,8 @@ debian_with() {
   keep base make_base
   tree=$(mktemp -d)
   tar -C "$tree" -xf "$kept"
-  chroot "$tree" env -u TMPDIR DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@" \
+  # Kernels come without an initrd: each is made once, where it is needed.
+  chroot "$tree" env -u TMPDIR INITRD=No DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@" \
     >"$local_dir/apt-in-tree.log" 2>&1 </dev/null || die "apt-get install $* failed; see $local_dir/apt-in-tree.log"
   rm -rf "$tree"/usr/sbin/policy-rc.d "$tree"/etc/dpkg/dpkg.cfg.d/gpurent "$tree"/var/{cache/apt/archives,lib/apt/lists}
 }
