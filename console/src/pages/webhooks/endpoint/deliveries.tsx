@@ -2,6 +2,7 @@ import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { useAct } from '../../../data/act.js';
 import { api } from '../../../data/api.js';
+import { serverNow } from '../../../data/clock.js';
 import type { WebhookDelivery } from '../../../data/models.js';
 import { Button } from '../../../parts/button.js';
 import { Older } from '../../../parts/older.js';
@@ -55,8 +56,11 @@ export function Deliveries({ id, isOn }: { id: string; isOn: boolean }) {
   );
 }
 
+/** Whether an attempt is under way, or is made before the list would be read again. */
 function isAnyDue(pages: readonly { items: WebhookDelivery[] }[]): boolean {
-  return pages.some(({ items }) => items.some(({ state, attempts }) => state === 'pending' && attempts === 0));
+  const isDue = ({ next_attempt_at }: WebhookDelivery) =>
+    next_attempt_at !== null && Date.parse(next_attempt_at) < serverNow() + IDLE_MS;
+  return pages.some(({ items }) => items.some(isDue));
 }
 
 function List({ deliveries, isOn }: { deliveries: readonly WebhookDelivery[]; isOn: boolean }) {
