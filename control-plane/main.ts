@@ -164,7 +164,7 @@ function heedSignals(controlPlane: ControlPlane, logger: Logger): void {
         process.exitCode = 1;
       })
       // A connection on which nothing was ever sent would keep the process alive.
-      // eslint-disable-next-line no-restricted-properties
+      // oxlint-disable-next-line no-restricted-properties
       .finally(() => process.exit());
   };
   process.once('SIGTERM', stop);

@@ -8,7 +8,7 @@ export type { Logger };
 /** The form of log lines: JSON for programs, text for people. */
 export type LogFormat = 'json' | 'text';
 
-// eslint-disable-next-line no-control-regex -- all but the tab and the end of a line
+// oxlint-disable-next-line no-control-regex -- all but the tab and the end of a line
 const UNPRINTABLE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
 
 /** Reads the setting `name`; an empty value gives null. Throws SetupError. */

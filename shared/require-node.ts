@@ -11,7 +11,7 @@ const refusal = refusalOfNode(process.version, manifest.engines.node) ?? lookAtD
 if (refusal !== undefined) {
   process.stderr.write(`gpurent: ${refusal}\n`);
   // Without an exit the other imports would still run.
-  // eslint-disable-next-line no-restricted-properties
+  // oxlint-disable-next-line no-restricted-properties
   process.exit(1);
 }
 

@@ -16,5 +16,9 @@ export async function writeDurably(path: string, text: string, mode: number): Pr
   }
   await rename(path + UNFINISHED, path);
   const folder = await open(dirname(path));
-  await folder.sync().finally(() => folder.close());
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
 }

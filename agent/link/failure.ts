@@ -20,7 +20,7 @@ const REFUSALS: ReadonlySet<unknown> = new Set([
 /** Matches the messages of Node and OpenSSL. */
 const UNTRUSTED = /certificate|self.signed|altname|wrong version number|CERT_|ERR_TLS/i;
 const MOST_CHARS = 500;
-// eslint-disable-next-line no-control-regex -- a stranger's text must not control the terminal that shows it
+// oxlint-disable-next-line no-control-regex -- a stranger's text must not control the terminal that shows it
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]+/g;
 
 /** Classifies the error that has ended a stream or an attempt to open one. */

@@ -5,7 +5,8 @@ import type { Trust } from './trust.js';
 
 /** How the host authenticates: over TLS with a certificate and its key (both PEM), in plain text with a secret. */
 export type Proof =
-  { kind: 'certificate'; key: string; certificate: string; trust: Trust } | { kind: 'secret'; credential: string };
+  | { kind: 'certificate'; key: string; certificate: string; trust: Trust }
+  | { kind: 'secret'; credential: string };
 
 /** The host's identity at one control plane. Its file is readable only by the user of the agent. */
 export interface Identity {

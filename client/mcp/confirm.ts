@@ -28,7 +28,8 @@ export interface Terms {
 
 /** Go on with the key, or answer with the result. */
 export type Outcome =
-  { goOn: true; idempotencyKey: string } | { goOn: false; result: CallToolResult | InputRequiredResult };
+  | { goOn: true; idempotencyKey: string }
+  | { goOn: false; result: CallToolResult | InputRequiredResult };
 
 interface Asked {
   digest: string;
@@ -84,7 +85,7 @@ function callerOf({ http }: ServerContext): string {
 function canAsk(server: McpServer, { mcpReq }: ServerContext): boolean {
   const envelope = mcpReq.envelope as Record<string, ClientCapabilities | undefined> | undefined;
   const declared = envelope?.[CLIENT_CAPABILITIES_META_KEY];
-  // eslint-disable-next-line @typescript-eslint/no-deprecated -- clients of 2025 say it only when they connect
+  // oxlint-disable-next-line typescript/no-deprecated -- clients of 2025 say it only when they connect
   const { elicitation } = declared ?? server.server.getClientCapabilities() ?? {};
   return elicitation !== undefined && (elicitation.form !== undefined || elicitation.url === undefined);
 }

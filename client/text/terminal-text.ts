@@ -14,7 +14,7 @@ const FORMS = [
 ];
 const SEQUENCE = new RegExp(FORMS.join('|').replaceAll('LONGEST', `${LONGEST}`), 'g');
 /** Controls for which a terminal shows nothing; not tabs and ends of lines, and not what begins a sequence that was kept. */
-// eslint-disable-next-line no-control-regex
+// oxlint-disable-next-line no-control-regex
 const SILENT = /[\u0000-\u0008\u000b\u000c\u000e-\u001a\u001c-\u001f\u007f-\u009f]/g;
 
 /** Takes out of text that comes in pieces what a terminal carries out instead of showing, also where it began in an earlier piece. */

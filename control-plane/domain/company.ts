@@ -107,7 +107,7 @@ function refused(message: string): Refusal {
 
 const MOST_NAME_CHARS = 64;
 /** Control characters, and those that reorder the text around them. */
-// eslint-disable-next-line no-control-regex -- names must not have them
+// oxlint-disable-next-line no-control-regex -- names must not have them
 const UNSHOWABLE = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
 /** Returns the name of a new account: what the issuer says, without what cannot be shown, or the part of the address before the @. */

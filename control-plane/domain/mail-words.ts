@@ -21,7 +21,7 @@ function count(number: number, what: string): string {
   return `${number} ${what}${number === 1 ? '' : 's'}`;
 }
 
-// eslint-disable-next-line no-control-regex -- what would end a header, or change the order of the text around it
+// oxlint-disable-next-line no-control-regex -- what would end a header, or change the order of the text around it
 const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]+/g;
 
 /** Makes one line of a text that a stranger has written, of at most 100 characters, so that it can break no header. */

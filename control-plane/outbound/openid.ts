@@ -114,7 +114,7 @@ export class OpenIdClient implements OpenId {
   private async discover(library: Library, { url, clientId, clientSecret }: IssuerAccess): Promise<Configuration> {
     const isPlain = url.startsWith('http:');
     // Plain http reaches only loopback: see `issuerFetcher`.
-    // eslint-disable-next-line @typescript-eslint/no-deprecated -- it is marked only to stand out
+    // oxlint-disable-next-line typescript/no-deprecated -- it is marked only to stand out
     const allowances: ((configuration: Configuration) => void)[] = isPlain ? [library.allowInsecureRequests] : [];
     const metadata = { [library.clockTolerance]: CLOCK_TOLERANCE_S };
     const discovered = await library.discovery(new URL(url), clientId, metadata, undefined, {

@@ -308,7 +308,7 @@ function madeAt({ created }: { created: unknown }): number {
 
 /** Returns the id of an object that Stripe sends whole or as its id. Refuses with VALIDATION_FAILED if there is none. */
 function idOf(field: string, object: unknown): string {
-  const id = typeof object === 'object' ? (object as { id?: unknown } | null)?.id : object;
+  const id = typeof object === 'object' && object !== null && 'id' in object ? object.id : object;
   if (typeof id !== 'string') throw invalidField(`data.object.${field}`, 'must be an id, or an object with one');
   return id;
 }

@@ -209,7 +209,7 @@ it('no sequence in a label, a message or an answer reaches the terminal', async 
   const env = { GPURENT_URL: url };
   for (const line of ['ls', 'ls --json', 'cost', 'cost --json', 'api GET /v1/instances']) {
     const { stdout, stderr } = await run(line, { env });
-    // eslint-disable-next-line no-control-regex
+    // oxlint-disable-next-line no-control-regex
     expect(`${stdout}${stderr}`).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/);
     expect(`${stdout}${stderr}`).toMatch(/a.*b.*c/s);
   }

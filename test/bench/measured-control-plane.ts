@@ -108,7 +108,11 @@ export class MeasuredControlPlane {
   async prepare(work: (controlPlane: ControlPlane) => Promise<void>): Promise<void> {
     await this.daemon?.stop();
     const controlPlane = createControlPlane(parseConfig(this.env), silentLogger);
-    await work(controlPlane).finally(() => controlPlane.stop());
+    try {
+      await work(controlPlane);
+    } finally {
+      await controlPlane.stop();
+    }
     await this.run();
   }
 

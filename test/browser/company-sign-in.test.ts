@@ -1,7 +1,7 @@
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { returnUrl, setCompany } from '../harness/companies.js';
-import { startChromium } from '../harness/chromium.js';
+import { closeWindows, sharedChromium } from '../harness/chromium.js';
 import { TestControlPlane } from '../harness/control-plane.js';
 import { TestIssuer } from '../harness/issuer.js';
 
@@ -17,10 +17,10 @@ beforeAll(async () => {
   test = await TestControlPlane.start();
   issuer = await TestIssuer.start([returnUrl(test)]);
   await setCompany(test, issuer.url, { domains: [{ domain: 'example.com' }] });
-  browser = await startChromium();
+  browser = await sharedChromium();
 });
 afterAll(async () => {
-  await browser.close();
+  await closeWindows(browser);
   await test.stop();
   await issuer.stop();
 });

@@ -1,6 +1,6 @@
 import type { Browser, BrowserContext, CDPSession, Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { startChromium } from '../harness/chromium.js';
+import { closeWindows, sharedChromium } from '../harness/chromium.js';
 import { TestControlPlane, type Renter } from '../harness/control-plane.js';
 
 const PASSWORD = 'a renter password';
@@ -17,10 +17,10 @@ let complaints: string[];
 beforeAll(async () => {
   test = await TestControlPlane.start();
   await test.restart({ publicUrl: home() });
-  browser = await startChromium();
+  browser = await sharedChromium();
 });
 afterAll(async () => {
-  await browser.close();
+  await closeWindows(browser);
   await test.stop();
 });
 beforeEach(async () => {

@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Browser, BrowserContext, Page, Request } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { startChromium } from '../harness/chromium.js';
+import { closeWindows, sharedChromium } from '../harness/chromium.js';
 import { TestControlPlane, type Renter } from '../harness/control-plane.js';
 
 const PASSWORD = 'a renter password';
@@ -18,7 +18,7 @@ let complaints: string[];
 
 beforeAll(async () => {
   test = await TestControlPlane.start();
-  browser = await startChromium();
+  browser = await sharedChromium();
   elsewhere = createServer((request, response) => {
     const path = decodeURIComponent(request.url?.slice(1) ?? '');
     response.setHeader('Content-Type', 'text/html');
@@ -27,7 +27,7 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => elsewhere.listen(0, '127.0.0.1', resolve));
 });
 afterAll(async () => {
-  await browser.close();
+  await closeWindows(browser);
   elsewhere.closeAllConnections();
   elsewhere.close();
   await test.stop();

@@ -14,8 +14,8 @@ beforeEach(() => {
   for (const file of [
     'import-rules.config.cjs',
     'tsconfig.base.json',
-    'eslint.config.js',
-    '.prettierrc.json',
+    '.oxlintrc.json',
+    '.oxfmtrc.json',
     'package.json',
   ]) {
     cpSync(join(root, file), join(copy, file));
@@ -88,6 +88,13 @@ it('imports of what a part may not see, a domain that does I/O, a circle, and tw
 it('a promise that nobody waits for, and a file that is not formatted, fail the check', () => {
   put('shared/lint.ts', 'export function f(): void {\n  Promise.resolve();\n}\n');
   expect(check('lint')).toMatchObject({ code: 1, output: expect.stringContaining('no-floating-promises') as string });
+  put(
+    'console/src/style.tsx',
+    'export const used = <p style={{ color: "red" }} dangerouslySetInnerHTML={{ __html: "" }} />;\n',
+  );
+  const { output } = check('lint');
+  expect(output).toContain('styles belong into a CSS module');
+  expect(output).toContain('no-danger');
   put('shared/format.ts', 'export const a = "b"');
   expect(check('format')).toMatchObject({ code: 1, output: expect.stringContaining('shared/format.ts') as string });
 });

@@ -13,7 +13,16 @@
  * - operator: an operator's session; for everybody else who is somebody it does not exist
  */
 export type Access =
-  'public' | 'read' | 'money' | 'member' | 'account' | 'session' | 'credentials' | 'pay' | 'admin' | 'operator';
+  | 'public'
+  | 'read'
+  | 'money'
+  | 'member'
+  | 'account'
+  | 'session'
+  | 'credentials'
+  | 'pay'
+  | 'admin'
+  | 'operator';
 
 /** What `{id}` names. */
 export type ObjectKind =

@@ -164,7 +164,7 @@ it.each([
     expect(screen(pane)).toContain('$1.00 an hour');
     expect(screen(pane)).toMatch(/Balance \$[\d.]+/);
     if (name === 'one without colour') {
-      // eslint-disable-next-line no-control-regex
+      // oxlint-disable-next-line no-control-regex
       expect(tmux('capture-pane', '-p', '-e', '-t', pane)).not.toMatch(/\u001b\[3\dm/);
     }
     tmux('send-keys', '-t', pane, 'y');

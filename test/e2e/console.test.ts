@@ -5,7 +5,7 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { eventually } from '../../scripts/eventually.js';
 import { startChromium } from '../harness/chromium.js';
-import { ConsoleWindow } from '../harness/console.js';
+import { ConsoleWindow, NETWORK_CHANGES } from '../harness/console.js';
 import { containersOf } from '../harness/docker.js';
 import { RealPlatform, sshOptions } from '../harness/real.js';
 
@@ -29,6 +29,7 @@ it('leads a person from the sign-up to a shell, and on to stop, start and destro
   const home = real.api.baseUrl.replace('127.0.0.1', 'localhost');
   const context = await browser.newContext({ baseURL: home, reducedMotion: 'reduce' });
   const window = new ConsoleWindow(context, await context.newPage(), home);
+  window.expectComplaints(NETWORK_CHANGES);
   const { page } = window;
   const click = (role: 'link' | 'button', name: string) => page.getByRole(role, { name, exact: true }).click();
   const statusIs = (status: string) => page.locator('main header').getByText(status, { exact: true }).waitFor();

@@ -2,7 +2,7 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { eventually } from '../../scripts/eventually.js';
 import { startChromium } from '../harness/chromium.js';
-import { ConsoleWindow } from '../harness/console.js';
+import { ConsoleWindow, NETWORK_CHANGES } from '../harness/console.js';
 import { containersOf, SAMPLE_IMAGE } from '../harness/docker.js';
 import { fingerprintOf, OPERATOR, RealPlatform } from '../harness/real.js';
 import { freePort } from '../harness/webhook-receiver.js';
@@ -42,7 +42,11 @@ class Person {
     context.setDefaultTimeout(90_000);
     const window = new ConsoleWindow(context, await context.newPage(), home);
     // The control plane is restarted with an older store, and refuses what a suspended organization asks.
-    window.expectComplaints(/ERR_(CONNECTION_REFUSED|INCOMPLETE_CHUNKED_ENCODING|EMPTY_RESPONSE)/, /of 4(03|04|10) /);
+    window.expectComplaints(
+      NETWORK_CHANGES,
+      /ERR_(CONNECTION_REFUSED|INCOMPLETE_CHUNKED_ENCODING|EMPTY_RESPONSE)/,
+      /of 4(03|04|10) /,
+    );
     return new Person(window);
   }
 

@@ -11,6 +11,22 @@ export function startChromium(): Promise<Browser> {
   return chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] });
 }
 
+let shared: Promise<Browser> | undefined;
+
+/** Returns the Chromium of this process, which ends with it: test files that run one after the other in a process share its start. */
+export async function sharedChromium(): Promise<Browser> {
+  shared ??= startChromium();
+  const browser = await shared;
+  if (browser.isConnected()) return browser;
+  shared = undefined;
+  return sharedChromium();
+}
+
+/** Closes all windows of a browser that goes on. */
+export async function closeWindows(browser: Browser): Promise<void> {
+  await Promise.all(browser.contexts().map((context) => context.close()));
+}
+
 /** Returns the cookie of a session at a control plane. Its home is at `localhost`, where browsers take such a cookie without TLS. */
 export function sessionCookie(home: string, token: string) {
   const url = home.replace('http:', 'https:');

@@ -40,10 +40,21 @@ async function checkWidth({ page }: ConsoleWindow, path: string): Promise<void> 
   if (width > PHONE) throw new Error(`${path} is ${width} wide`);
 }
 
-/** Opens each page as wide as a phone. Throws unless each is whole. */
-export async function visitAll(window: ConsoleWindow, pages: readonly PageAddress[]): Promise<void> {
+/** Loads the console anew for each page, as wide as a phone. Throws unless each is whole. */
+export async function loadAll(window: ConsoleWindow, pages: readonly PageAddress[]): Promise<void> {
   for (const { path, heading } of pages) {
     await window.page.goto(path);
+    await window.page.getByRole('heading', { name: heading }).first().waitFor();
+    await isWhole(window, path);
+  }
+}
+
+/** Goes from page to page, as wide as a phone, without loading the console again. Throws unless each is whole. */
+export async function visitAll(window: ConsoleWindow, pages: readonly PageAddress[]): Promise<void> {
+  const [first, ...others] = pages;
+  if (first) await loadAll(window, [first]);
+  for (const { path, heading } of others) {
+    await window.moveTo(path);
     await window.page.getByRole('heading', { name: heading }).first().waitFor();
     await isWhole(window, path);
   }
@@ -89,8 +100,9 @@ export async function visitOffline(window: ConsoleWindow, pages: readonly PageAd
   window.expectComplaints(/ERR_INTERNET_DISCONNECTED|ERR_ABORTED|Failed to load resource/);
   const offline = page.getByText('Your browser is offline since');
   const isLive = () => page.waitForSelector('[data-connection=live]', { state: 'attached' });
+  await window.goTo('/profile');
   for (const address of pages) {
-    await visitAll(window, [address]);
+    await window.moveTo(address.path);
     await isLive();
     await context.setOffline(true);
     await offline.waitFor();

@@ -1,19 +1,23 @@
-import AxeBuilder from '@axe-core/playwright';
-import { existsSync } from 'node:fs';
+import type { AxeResults, RunOptions } from 'axe-core';
+import { existsSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { eventually } from '../../scripts/eventually.js';
 import { expect } from 'vitest';
-import { sessionCookie, startChromium } from './chromium.js';
+import { closeWindows, sessionCookie, sharedChromium } from './chromium.js';
 import { TestControlPlane, type Renter } from './control-plane.js';
 
 /** Where `npm run build` puts the console. */
 export const BUILT_CONSOLE = resolve('dist/console');
 
+/** The program of axe, for a page. */
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
 /** The rules of axe whose findings depend on the theme. */
 const RULES_OF_COLOURS = ['color-contrast', 'link-in-text-block'];
 
-/** One control plane that serves the built console, and one browser, for the tests of a file. */
+/** One control plane that serves the built console, and a browser, for the tests of a file. */
 export class TestConsole {
   private constructor(
     readonly control: TestControlPlane,
@@ -24,11 +28,11 @@ export class TestConsole {
     if (!existsSync(BUILT_CONSOLE)) throw new Error('the console is not built: npm run build');
     // Relative times are shown by the clock of the browser.
     const control = await TestControlPlane.start({ at: Date.now(), consoleFolder: BUILT_CONSOLE, ...options });
-    return new TestConsole(control, await startChromium());
+    return new TestConsole(control, await sharedChromium());
   }
 
   async stop(): Promise<void> {
-    await this.browser.close();
+    await closeWindows(this.browser);
     await this.control.stop();
   }
 
@@ -59,6 +63,9 @@ export class TestConsole {
     return window;
   }
 }
+
+/** What Chromium says of a request that is under way while Docker makes or removes a network: it takes that for a change of its own. */
+export const NETWORK_CHANGES = /ERR_NETWORK_CHANGED/;
 
 /** How much of a page may move while it is read: half of the window by a twenty-fifth of its height, for example. */
 const MOST_SHIFT = 0.02;
@@ -144,6 +151,25 @@ export class ConsoleWindow {
     await this.page.waitForSelector('[data-connection=live]', { state: 'attached' });
   }
 
+  /** Goes to an address as a link of the console would, without loading the console anew, and waits until everything is read. */
+  async moveTo(path: string): Promise<void> {
+    await this.page.evaluate(`{
+      window.shifts = [];
+      __TSR_ROUTER__.navigate({ href: ${JSON.stringify(path)} });
+    }`);
+    await this.rest(path);
+  }
+
+  /** Waits until the page is shown with everything that it reads. */
+  rest(path: string): Promise<unknown> {
+    return eventually(`${path} to be read`, () =>
+      this.page.evaluate<boolean>(`
+        (({ state, options }) => state.status === 'idle' && options.context.queries.isFetching() === 0 &&
+          !document.querySelector('[aria-label^=Loading]'))(__TSR_ROUTER__)
+      `),
+    );
+  }
+
   /** Checks the access to a dialog that shows a secret once, and tries what closes other dialogs. Throws unless the secret is still there, and then gone by its button. */
   async keepSecret(label: string): Promise<string> {
     const shown = this.page.getByLabel(label, { exact: true });
@@ -200,13 +226,12 @@ export class ConsoleWindow {
   async checkAccess(part?: string): Promise<void> {
     for (const colorScheme of ['light', 'dark'] as const) {
       await this.page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
-      // A document that has the program of axe needs no second one, which costs more than its run.
-      const has = await this.page.evaluate<boolean>('typeof axe === "object"');
-      const axe = new AxeBuilder({ page: this.page, ...(has ? { axeSource: ';' } : {}) }).setLegacyMode();
-      axe.options({ resultTypes: ['violations'] });
-      if (part !== undefined) axe.include(part);
-      if (colorScheme === 'dark') axe.withRules(RULES_OF_COLOURS);
-      const { violations } = await axe.analyze();
+      // A document that has the program of axe needs no second one, which costs as much as its run.
+      if (!(await this.page.evaluate<boolean>('typeof axe === "object"'))) await this.page.evaluate(AXE);
+      const options: RunOptions = { resultTypes: ['violations'] };
+      if (colorScheme === 'dark') options.runOnly = RULES_OF_COLOURS;
+      const look = `axe.run(${JSON.stringify(part ?? 'html')}, ${JSON.stringify(options)}).then(({ violations }) => violations)`;
+      const violations = await this.page.evaluate<AxeResults['violations']>(look);
       const found = violations.map(({ id, nodes }) => ({
         theme: colorScheme,
         id,

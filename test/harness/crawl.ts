@@ -1,5 +1,4 @@
 import type { Locator } from 'playwright-core';
-import { eventually } from '../../scripts/eventually.js';
 import type { ConsoleWindow } from './console.js';
 
 /** Goes through pages and what they open, and notes the titles of all dialogs. */
@@ -14,7 +13,7 @@ export class Crawl {
     const paths = new Set(addresses);
     await this.openEach(this.window.page.locator('header [aria-haspopup]'), 'every page');
     for (const path of paths) {
-      await this.goTo(path);
+      await this.window.moveTo(path);
       await this.window.checkAccess();
       for (const tab of await this.window.page.locator('main nav a[aria-current]').all())
         paths.add((await tab.getAttribute('href')) ?? path);
@@ -28,21 +27,6 @@ export class Crawl {
     return this.titles;
   }
 
-  private async goTo(path: string): Promise<void> {
-    await this.window.page.evaluate(`__TSR_ROUTER__.navigate({ href: ${JSON.stringify(path)} })`);
-    await this.rest(path);
-  }
-
-  /** Waits until the page is shown with everything that it reads. */
-  private rest(path: string): Promise<unknown> {
-    return eventually(`${path} to be read`, () =>
-      this.window.page.evaluate<boolean>(`
-        (({ state, options }) => state.status === 'idle' && options.context.queries.isFetching() === 0 &&
-          !document.querySelector('[aria-label^=Loading]'))(__TSR_ROUTER__)
-      `),
-    );
-  }
-
   /** Opens what each of these opens, once for each kind of it. */
   private async openEach(openers: Locator, path: string): Promise<void> {
     const words = await openers.allInnerTexts();
@@ -53,7 +37,7 @@ export class Crawl {
       await openers.nth(index).click();
       const popup = this.window.page.locator('[role=dialog], [role=alertdialog], [role=menu]');
       await popup.waitFor();
-      await this.rest(path);
+      await this.window.rest(path);
       this.titles.add((await popup.getByRole('heading').allInnerTexts())[0] ?? word);
       await this.window.checkAccess('[role=dialog], [role=alertdialog], [role=menu]');
       await this.window.page.keyboard.press('Escape');

@@ -156,7 +156,7 @@ describe('text of strangers', () => {
 
   it('in JSON is escaped, and means the same', () => {
     const value = { label: 'a\u001b[2J\u009b\u202e\u007f\n' };
-    // eslint-disable-next-line no-control-regex
+    // oxlint-disable-next-line no-control-regex
     expect(jsonText(value)).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/);
     expect(JSON.parse(jsonText(value))).toEqual(value);
   });

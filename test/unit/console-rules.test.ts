@@ -47,7 +47,7 @@ it('shows output as plain text, without what moves a terminal or turns the text'
   expect(plainLine('one\ntwo')).toBe('one\\u{a}two');
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (line) => {
-      // eslint-disable-next-line no-control-regex
+      // oxlint-disable-next-line no-control-regex
       expect(plainLine(line)).not.toMatch(/[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/);
     }),
   );

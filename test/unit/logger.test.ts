@@ -30,6 +30,6 @@ it('what a stranger says steers no terminal, wherever it stands in a line', () =
   const { logger, read } = lines('text');
   logger.warn({ said: ESCAPE, err: new Error(`C1 \u009b and ${ESCAPE}`) }, `said ${ESCAPE}\u0000`);
   expect(read()).toContain('said \\u001b[2J\\u0000');
-  // eslint-disable-next-line no-control-regex -- what is looked for
+  // oxlint-disable-next-line no-control-regex -- what is looked for
   expect(read()).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/);
 });

@@ -117,7 +117,7 @@ describe('sequences of a terminal', () => {
     );
     fc.assert(
       fc.property(fc.string({ unit }), (text) => {
-        // eslint-disable-next-line no-control-regex
+        // oxlint-disable-next-line no-control-regex
         expect(terminalText(text)).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/);
       }),
     );

@@ -2,10 +2,10 @@ import { terminalText, TerminalText } from '../../text/terminal-text.js';
 import { visible } from '../../text/visible.js';
 
 /** Colour, bold and so on. */
-// eslint-disable-next-line no-control-regex
+// oxlint-disable-next-line no-control-regex
 const COLOUR = /^\u001b\[[0-9;:]*m$/;
 /** What JSON.stringify leaves as it is, though a terminal shows it otherwise, or not at all. */
-// eslint-disable-next-line no-control-regex
+// oxlint-disable-next-line no-control-regex
 const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
 const RESET = '\u001b[0m';
 

@@ -124,7 +124,10 @@ function giveUp(platform: Platform, sent: CommandRow): void {
 
 /** What became of a start. */
 export type StartOutcome =
-  { is: 'started' } | { is: 'undone' } | { is: 'refused'; message: string } | { is: 'overtaken'; by: string };
+  | { is: 'started' }
+  | { is: 'undone' }
+  | { is: 'refused'; message: string }
+  | { is: 'overtaken'; by: string };
 
 /** Returns what became of a start; undefined: its host has not answered yet. */
 export function outcomeOfStart(tx: Tx, sent: CommandRow): StartOutcome | undefined {

@@ -131,6 +131,6 @@ function judge({ status, text }: WebhookAnswer): Omit<Outcome, 'askedMs'> {
 
 /** Replaces control characters, except line breaks and tabs. */
 function printable(text: string): string {
-  // eslint-disable-next-line no-control-regex
+  // oxlint-disable-next-line no-control-regex
   return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '\ufffd');
 }

@@ -3,7 +3,7 @@ import { recordNote } from '../../../control-plane/services/events/timeline.js';
 import type { InstanceBody } from '../../harness/api-client.js';
 import { TestConsole } from '../../harness/console.js';
 import { declaredRoutes, onePerRoute, rentersPages, testedRoutes, type PageIds } from '../../harness/console-pages.js';
-import { isWhole, PHONE, visitAll, visitOffline, visitWhileFailing } from '../../harness/console-visits.js';
+import { isWhole, loadAll, PHONE, visitAll, visitOffline, visitWhileFailing } from '../../harness/console-visits.js';
 import { statusIs, type Renter } from '../../harness/control-plane.js';
 import type { FakeAgent } from '../../harness/fake-agent.js';
 import { makePublicKey } from '../../harness/keys.js';
@@ -81,7 +81,7 @@ it('has every page with one of everything', async () => {
 it('has every page with 25 of everything, to the end of each list', async () => {
   await makeMore();
   const window = await test.open(renter, { width: PHONE });
-  await visitAll(window, rentersPages(ids));
+  await loadAll(window, rentersPages(ids));
   for (const [path, text] of LAST) {
     await window.page.goto(path.replace('ID', id));
     await window.page.locator('main').getByText(text).first().waitFor();

@@ -18,7 +18,6 @@ interface ChartProps {
 
 const HEIGHT = 240;
 // uPlot declares its enum for the compiler only: there is none at run time.
-// eslint-disable-next-line @typescript-eslint/no-unsafe-enum-assignment
 const RIGHT: UPlot.Axis.Side = 1;
 
 /** Draws the spend of each day by GPU and disk, and the balance from now to where it is zero at what is charged now. */
