@@ -11,6 +11,8 @@ phase() {
   # In the background, not in a condition: bash ignores -e in conditions.
   (
     set -e
+    # For programs that write a report.
+    export report=$phases_dir/$name.json
     "$@"
   ) >"$phases_dir/$name.log" 2>&1 </dev/null &
   wait $! || status=$?

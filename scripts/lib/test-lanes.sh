@@ -8,8 +8,8 @@ source scripts/lib/phases.sh
 
 vm_runner=localhost/gpurent/vm-runner:1
 
-# vitest PROJECT: writes its report beside the log of its phase.
-vitest() { npx --no-install vitest run --project "$1" --reporter=default --reporter=json --outputFile.json="$phases_dir/$1.json"; }
+# vitest PROJECT [OPTION...]: writes its report beside the log of its phase.
+vitest() { npx --no-install vitest run --project "$1" --reporter=default --reporter=json --outputFile.json="$report" "${@:2}"; }
 
 # The supported major versions of Node; the tests use the newest of each.
 nodes=(20 22 24 26)
@@ -105,10 +105,11 @@ make_tools() {
   require_image_makers
 }
 
-docker_lane() { # ROUNDS [MODE]
+# Two of these share the tests on Docker, which wait more than they compute.
+docker_lane() { # PART ROUNDS [MODE]
   after program image-debian chromium
-  in_sandbox docker_tests "$1"
-  if [ "${2:-}" != --nightly ]; then return; fi
+  in_sandbox docker_tests "$1" "$2"
+  if [ "$1 ${3:-}" != '1 --nightly' ]; then return; fi
   after prometheus
   in_sandbox alert_tests
   after nodes
@@ -130,11 +131,11 @@ start_empty_dockerd() {
   start_dockerd "$1"
   docker ps --all --quiet | xargs --no-run-if-empty docker rm --force >/dev/null
 }
-docker_tests() {
-  start_empty_dockerd docker-1
+docker_tests() { # PART ROUNDS
+  start_empty_dockerd "docker-$1"
   make_sample_image
   keep_debian && give_image gpurent/debian:1 "$kept"
-  for _ in $(seq "$1"); do phase docker vitest docker; done
+  for _ in $(seq "$2"); do phase "docker-$1" vitest docker --shard "$1/2"; done
   stop_dockerd
 }
 
@@ -159,6 +160,8 @@ machines_lane() { # ROUNDS [MODE]
   in_sandbox machine_tests services services
 }
 browser_tests() { # [MODE]
+  # They compute more than the tests on Docker, which have deadlines of hosts.
+  renice -n 5 $BASHPID >/dev/null
   # Pictures of the console's pages, for people to look at.
   if [ "${1:-}" = --nightly ]; then
     export TEST_CHROMIUM=chromium TEST_SCREENSHOTS=$local_dir/screenshots
@@ -173,7 +176,7 @@ give_vm_runner() {
   scripts/build-vm-runner --from "$1" "$vm_runner"
 }
 vm_tests() {
-  start_empty_dockerd docker-2
+  start_empty_dockerd docker-3
   make_sample_image
   keep_vm_runner && give_vm_runner "$kept"
   keep_vm_disks
@@ -183,7 +186,7 @@ vm_tests() {
   stop_dockerd
 }
 machine_tests() { # IMAGE PROJECT
-  start_empty_dockerd docker-2
+  start_empty_dockerd docker-3
   "keep_$1" && give_image "gpurent/$1:1" "$kept"
   keep_release
   export GPURENT_TEST_RELEASE=$kept

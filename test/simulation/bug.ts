@@ -10,6 +10,8 @@ export interface Bug {
   bug: string;
   /** A seed that has caught it, where the first ones do not: tried first. */
   seed?: number;
+  /** Whether it takes the simulation ten seconds or more to catch it: tried at night. */
+  isSlow?: true;
   /** Whether renters and admins limit what is spent. */
   hasLimits?: true;
   changes: readonly Change[];

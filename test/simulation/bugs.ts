@@ -128,6 +128,7 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'a GPU that a host uses is claimed by who uses it',
     bug: 'a stop frees the GPUs at once',
+    isSlow: true,
     changes: [
       [
         `${SERVICES}/actions/stop`,
@@ -231,6 +232,7 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'a command is carried out at most once',
     bug: 'the journal forgets what is finished',
+    isSlow: true,
     changes: [overriding('agent/journal/journal', 'Journal', () => ({ command: () => undefined }))],
   },
   {
@@ -269,11 +271,13 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'no command is open',
     bug: 'an answered command stays open',
+    isSlow: true,
     changes: [[`${SERVICES}/instances/commands`, () => ({ finishCommand: () => {} })]],
   },
   {
     invariant: 'nothing is set apart',
     bug: 'a removal from quarantine never lands',
+    isSlow: true,
     seed: 11,
     changes: [[`${SERVICES}/reconciler/quarantine`, () => ({ applyRemoved: () => {} })]],
   },

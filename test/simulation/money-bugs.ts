@@ -84,6 +84,7 @@ export const MONEY_BUGS: readonly Bug[] = [
   {
     invariant: 'GPU time is charged for no longer than the workload ran',
     bug: 'nobody asks the host whether a workload ran',
+    isSlow: true,
     seed: 3,
     changes: [
       misreading((account, now) => ({
@@ -120,6 +121,7 @@ export const MONEY_BUGS: readonly Bug[] = [
   {
     invariant: 'who does not pay for a day is destroyed',
     bug: 'nobody is ever destroyed for not having paid',
+    isSlow: true,
     seed: 12,
     changes: [[`${SERVICES}/billing/auto-destroy`, () => ({ destroyUnpaid: () => ({ destroyed: 0 }) })]],
   },
@@ -175,6 +177,7 @@ export const MONEY_BUGS: readonly Bug[] = [
   {
     invariant: 'only what was idle, and told so, is stopped for it',
     bug: 'nobody waits after the event',
+    isSlow: true,
     hasLimits: true,
     changes: [
       [
@@ -189,6 +192,7 @@ export const MONEY_BUGS: readonly Bug[] = [
   {
     invariant: 'what is idle is stopped',
     bug: 'nobody follows how long an instance is idle',
+    isSlow: true,
     hasLimits: true,
     changes: [[`${SERVICES}/billing/idle-stop`, () => ({ followIdle: () => undefined })]],
   },
