@@ -37,22 +37,19 @@ function footerOf(content: MailContent, links: MailLinks, unsubscribeUrl: string
   if (categories.has('invites')) return [from, 'You get it because somebody has named your address in an invitation.'];
   if (categories.has('security'))
     return [from, 'It is about the security of your account, so it cannot be switched off.'];
-  const choose = 'Choose which mails you get: PATCH /v1/me/mail.';
+  const choose = `Choose which mails you get: ${links.profile}`;
   return unsubscribeUrl === null ? [from, choose] : [from, choose, `No more such warnings: ${unsubscribeUrl}`];
 }
 
-function textOf({ subject, happened, means, todo, command }: MailWords, isPart: boolean): string {
+function textOf({ subject, happened, means, todo }: MailWords, isPart: boolean): string {
   const list = ['What you can do:', ...todo.map((line) => `- ${line}`)].join('\n');
-  const lines = [...(isPart ? [`* ${subject}`] : []), happened, means, list];
-  return [...lines, ...(command === undefined ? [] : [`  ${command}`])].join('\n\n');
+  return [...(isPart ? [`* ${subject}`] : []), happened, means, list].join('\n\n');
 }
 
-function htmlOf({ subject, happened, means, todo, command }: MailWords, isPart: boolean): string {
+function htmlOf({ subject, happened, means, todo }: MailWords, isPart: boolean): string {
   const head = isPart ? `<h2 style="font-size:16px">${escapeHtml(subject)}</h2>` : '';
   const list = `<ul>${todo.map((line) => `<li>${linked(line)}</li>`).join('')}</ul>`;
-  const box = 'background:#f4f4f4;padding:8px;white-space:pre-wrap;word-break:break-all';
-  const code = command === undefined ? '' : `<pre style="${box}">${escapeHtml(command)}</pre>`;
-  return `${head}${paragraph(happened)}${paragraph(means)}<p>What you can do:</p>${list}${code}`;
+  return `${head}${paragraph(happened)}${paragraph(means)}<p>What you can do:</p>${list}`;
 }
 
 function page(parts: string[]): string {

@@ -15,6 +15,18 @@ export interface MailLinks {
   /** The page of the user's second factors. */
   secondFactors: string;
   signIn: string;
+  /** Returns the page that accepts an invitation. */
+  acceptInvite: (token: string) => string;
+  /** The balance of the reader's organization, to pay and to set caps. */
+  billing: string;
+  /** The payments and charges of the reader's organization. */
+  transactions: string;
+  /** The instances of the reader's organization, to start and to stop. */
+  instances: string;
+  /** The API keys and SSH keys. */
+  keys: string;
+  /** The reader's account: the password, and which mails to get. */
+  profile: string;
 }
 
 /** Returns the links of a control plane that people reach at `publicUrl`. */
@@ -27,6 +39,12 @@ export function mailLinks(publicUrl: string): MailLinks {
     forgotPassword: `${publicUrl}/forgot-password`,
     secondFactors: `${publicUrl}/account/second-factors`,
     signIn: `${publicUrl}/sign-in`,
+    acceptInvite: (token) => `${publicUrl}/accept-invite?token=${token}`,
+    billing: `${publicUrl}/billing`,
+    transactions: `${publicUrl}/billing?tab=transactions`,
+    instances: `${publicUrl}/instances`,
+    keys: `${publicUrl}/keys`,
+    profile: `${publicUrl}/profile`,
     unsubscribe: (token) => `${publicUrl}/v1/mail/unsubscribe/${token}`,
   };
 }

@@ -8,9 +8,8 @@ export interface MailWords {
   subject: string;
   happened: string;
   means: string;
+  /** What its reader can do; an address is at the end of its line. */
   todo: string[];
-  /** A command to copy. */
-  command?: string;
 }
 
 function at(time: number): string {
@@ -41,23 +40,26 @@ type Link = Extract<MailItem, { token: string; kind: 'password_reset' | 'sign_up
 
 const DO_NOT_PASS_ON = 'Do not pass this mail on: whoever has it can do the same.';
 
-const PAY = [
-  'Pay by card, as an admin of the organization or with the role billing: POST /v1/billing/checkout-session. Where that is not offered, ask the operator for credit.',
+const toPay = ({ billing }: MailLinks) => [
+  `Pay by card, as an admin of the organization or with the role billing: ${billing}`,
+  'Where that is not offered, ask the operator for credit.',
 ];
+const toStop = ({ instances }: MailLinks) => `Or stop the instances that you do not need: ${instances}`;
+const toStart = ({ instances }: MailLinks) => `Then start the instances again: ${instances}`;
 
 /** Returns what a mail says about one thing. */
 export function wordsOf(item: MailItem, links: MailLinks): MailWords {
   const { api } = links;
   switch (item.kind) {
     case 'invite':
-      return inviteWords(item, api);
+      return inviteWords(item, links);
     case 'balance_low':
       return {
         subject: `The balance of ${quoted(item.organization)} lasts less than ${count(item.hours, 'hour')}`,
         happened: `The balance of the organization ${quoted(item.organization)} is ${dollars(item.balance_micro)}. At what is charged now, it lasts until ${at(item.lasts_until)}.`,
         means:
           'When the balance is used up, all running instances are stopped. Their disks are kept, and cost money from then on.',
-        todo: [...PAY, 'Or stop the instances that you do not need: POST /v1/instances/ID/stop.'],
+        todo: [...toPay(links), toStop(links)],
       };
     case 'balance_exhausted':
       return {
@@ -65,14 +67,14 @@ export function wordsOf(item: MailItem, links: MailLinks): MailWords {
         happened: `The balance of the organization ${quoted(item.organization)} is ${dollars(item.balance_micro)}: it is used up, and running instances are stopped.`,
         means:
           'Their disks are kept, and cost money. Other renters can rent their GPUs. Stopped instances are destroyed with their disks if the balance stays used up for a day and is far enough below zero; you get a mail before that.',
-        todo: [...PAY, 'Then start the instances again: POST /v1/instances/ID/start.'],
+        todo: [...toPay(links), toStart(links)],
       };
     case 'disks_at_risk':
       return {
         subject: `Disks of ${quoted(item.organization)} will be destroyed in ${count(item.hours, 'hour')}`,
         happened: `The organization ${quoted(item.organization)} has not paid: its balance is ${dollars(item.balance_micro)}.`,
         means: `${count(item.instances, 'stopped instance')} will be destroyed with everything on ${item.instances === 1 ? 'its disk' : 'their disks'} at ${at(item.destroyed_at)}. Nobody can bring the data back.`,
-        todo: [...PAY, 'If you do not need the data, you need not do anything.'],
+        todo: [...toPay(links), 'If you do not need the data, you need not do anything.'],
       };
     case 'paid':
       return {
@@ -80,7 +82,7 @@ export function wordsOf(item: MailItem, links: MailLinks): MailWords {
         happened: `The organization ${quoted(item.organization)} has paid ${dollars(item.amount_micro)}.`,
         means: `Its balance is ${dollars(item.balance_micro)} now.`,
         todo: [
-          'You need not do anything. All payments and charges: GET /v1/billing/transactions.',
+          `You need not do anything. All payments and charges: ${links.transactions}`,
           'If nobody of you has paid this, tell the operator.',
         ],
       };
@@ -89,14 +91,12 @@ export function wordsOf(item: MailItem, links: MailLinks): MailWords {
         subject: `Payment failed: ${dollars(item.amount_micro)} for ${quoted(item.organization)}`,
         happened: `A payment of ${dollars(item.amount_micro)} for the organization ${quoted(item.organization)} has failed: the bank or the payment provider has refused it.`,
         means: `Nothing was credited. The balance is ${dollars(item.balance_micro)}.`,
-        todo: [
-          'Pay in another way, as an admin of the organization or with the role billing: POST /v1/billing/checkout-session.',
-        ],
+        todo: [`Pay in another way, as an admin of the organization or with the role billing: ${links.billing}`],
       };
     case 'spend_cap':
-      return capWords(item);
+      return capWords(item, links);
     case 'sign_in':
-      return signInWords(item);
+      return signInWords(item, links);
     case 'suspended':
       return {
         subject: `The organization ${quoted(item.organization)} is suspended`,
@@ -104,7 +104,7 @@ export function wordsOf(item: MailItem, links: MailLinks): MailWords {
         means: `Running instances are stopped, and nothing can be deployed or started. Disks are kept until ${at(item.disks_kept_until)}, and cost money until then. After that they are destroyed with everything on them.`,
         todo: [
           'Ask the operator to restore the organization, if you think that this is wrong.',
-          'You can still read everything, pay, and destroy instances: DELETE /v1/instances/ID.',
+          `You can still read everything, pay, and destroy instances: ${links.instances}`,
         ],
       };
     case 'restored':
@@ -112,7 +112,7 @@ export function wordsOf(item: MailItem, links: MailLinks): MailWords {
         subject: `The organization ${quoted(item.organization)} is restored`,
         happened: `The operator of ${api} has restored the organization ${quoted(item.organization)}. The reason: ${plain(item.reason)}`,
         means: 'Instances can be started and deployed again. Nothing has been started.',
-        todo: ['Start the instances that you need: POST /v1/instances/ID/start.'],
+        todo: [`Start the instances that you need: ${links.instances}`],
       };
     case 'suspended_disks':
       return {
@@ -129,7 +129,7 @@ export function wordsOf(item: MailItem, links: MailLinks): MailWords {
         subject: `About the machine ${quoted(item.machine)}, on which ${quoted(item.organization)} has instances`,
         happened: `The operator of ${api} says of the machine ${quoted(item.machine)}: ${plain(item.message)}`,
         means: `The organization ${quoted(item.organization)} has ${count(item.instances, 'instance')} on this machine.`,
-        todo: ['Your instances: GET /v1/instances.'],
+        todo: [`Your instances: ${links.instances}`],
       };
     case 'password_reset':
       return passwordResetWords(item, links);
@@ -147,7 +147,7 @@ export function wordsOf(item: MailItem, links: MailLinks): MailWords {
   }
 }
 
-function capWords(item: MailItem & { kind: 'spend_cap' }): MailWords {
+function capWords(item: MailItem & { kind: 'spend_cap' }, links: MailLinks): MailWords {
   const { organization, api_key_id, period, percent, limit_micro, spent_micro } = item;
   const whose = api_key_id === null ? 'its instances' : `the instances that the API key ${api_key_id} has deployed`;
   const cap = `the cap on the ${period} (UTC)`;
@@ -159,10 +159,8 @@ function capWords(item: MailItem & { kind: 'spend_cap' }): MailWords {
       ? 'These instances are stopped, and cannot be started before the cap is raised or the next one begins. Their disks and GPUs are kept, and the disks cost money.'
       : 'When the cap is used up, these instances are stopped. Their disks and GPUs are kept.',
     todo: [
-      `Raise the cap, as an admin of the organization or with the role billing: PUT /v1/${api_key_id === null ? 'orgs/current' : 'api-keys/ID'}/spend-caps.`,
-      isUsedUp
-        ? 'Then start the instances again: POST /v1/instances/ID/start.'
-        : 'Or stop the instances that you do not need: POST /v1/instances/ID/stop.',
+      `Raise the cap, as an admin of the organization or with the role billing: ${api_key_id === null ? links.billing : links.keys}`,
+      isUsedUp ? toStart(links) : toStop(links),
     ],
   };
 }
@@ -174,29 +172,27 @@ const AS: Readonly<Record<Role, string>> = {
   viewer: 'a viewer',
 };
 
-function inviteWords(item: MailItem & { kind: 'invite' }, api: string): MailWords {
+function inviteWords(item: MailItem & { kind: 'invite' }, { api, acceptInvite }: MailLinks): MailWords {
   const { organization, invited_by, role, token, expires_at } = item;
   return {
     subject: `Invitation to the organization ${quoted(organization)}`,
     happened: `${oneLine(invited_by)} invites you to the organization ${quoted(organization)}, which rents GPUs at ${api}.`,
     means: `You would be ${AS[role]} of it. The invitation ends at ${at(expires_at)}, and only works with the e-mail address that got this mail.`,
     todo: [
-      `If you have an account, accept the invitation with the command below. SESSION is the token of your session.`,
-      `If you have none, create one: POST /v1/auth/sign-up with this e-mail address and "invite_token": "${token}".`,
+      `Accept the invitation; if you have no account, you create one there: ${acceptInvite(token)}`,
       'If you do not know this organization, ignore this mail. Do not pass it on: whoever has it knows the token.',
     ],
-    command: `curl -X POST ${api}/v1/invites/${token}/accept -H "Authorization: Bearer SESSION"`,
   };
 }
 
-function signInWords({ network, at: time }: MailItem & { kind: 'sign_in' }): MailWords {
+function signInWords({ network, at: time }: MailItem & { kind: 'sign_in' }, { keys, profile }: MailLinks): MailWords {
   return {
     subject: 'A sign-in to your account from a new address',
     happened: `At ${at(time)}, somebody has signed in to your account with its password from the address ${oneLine(network)}. The account has not been used from there before.`,
     means: 'If that was you, everything is in order.',
     todo: [
-      'If it was not you, change the password now: POST /v1/auth/password. That ends all other sessions.',
-      'Then look for API keys that you have not made (GET /v1/api-keys) and revoke them, and for SSH keys that are not yours (GET /v1/ssh-keys).',
+      `If it was not you, change the password now, which ends all other sessions: ${profile}`,
+      `Then remove API keys that you have not made, and SSH keys that are not yours: ${keys}`,
     ],
   };
 }
@@ -216,7 +212,7 @@ function passwordResetWords({ token, expires_at }: Link, { api, resetPassword }:
 
 function passwordChangedWords(
   { at: time }: MailItem & { kind: 'password_changed' },
-  { forgotPassword }: MailLinks,
+  { forgotPassword, keys }: MailLinks,
 ): MailWords {
   return {
     subject: 'Your password was changed',
@@ -224,7 +220,7 @@ function passwordChangedWords(
     means: 'If that was you, everything is in order.',
     todo: [
       `If it was not you, ask for a new password now: ${forgotPassword}`,
-      'Then look for API keys that you have not made (GET /v1/api-keys), and revoke them.',
+      `Then remove API keys that you have not made: ${keys}`,
     ],
   };
 }

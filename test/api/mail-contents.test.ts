@@ -80,6 +80,8 @@ function expectProper({ mail, raw, to, isEncrypted, user }: Received): void {
   // Links lead only here.
   const links = [...html.matchAll(/(?:href|src)="([^"]*)"/g)].map(([, url]) => url);
   expect(links.filter((url) => !url?.startsWith(`${PUBLIC_URL}/`))).toEqual([]);
+  // It is read by people, who have a page for everything.
+  expect(mail.text).not.toMatch(/\b(GET|POST|PUT|PATCH|DELETE) \//);
   for (const part of [mail.text, html]) {
     expect(part).toContain('What you can do:');
     expect(part).toContain(`${PUBLIC_URL}/docs`);
@@ -92,13 +94,13 @@ describe('a mail of what has happened', () => {
       'billing.balance_low',
       low,
       /^The balance of "Renter's organization" lasts less than 4 hours$/,
-      ['is $3.21', 'until 2026-01-01', 'all running instances are stopped', 'POST /v1/billing/checkout-session'],
+      ['is $3.21', 'until 2026-01-01', 'all running instances are stopped', `${PUBLIC_URL}/billing`],
     ],
     [
       'billing.balance_exhausted',
       () => ({ balance_micro: -1 }),
       /^The balance of "Renter's organization" is used up$/,
-      ['is -$0.01', 'running instances are stopped', 'POST /v1/instances/ID/start'],
+      ['is -$0.01', 'running instances are stopped', `${PUBLIC_URL}/instances`],
     ],
     [
       'billing.disks_at_risk',
@@ -110,25 +112,25 @@ describe('a mail of what has happened', () => {
       'billing.paid',
       () => ({ amount_micro: 25_000_000, balance_micro: 26_500_000, payment_id: 'pi_1' }),
       /^Payment received: \$25\.00 for "Renter's organization"$/,
-      ['has paid $25.00', 'balance is $26.50 now', 'GET /v1/billing/transactions'],
+      ['has paid $25.00', 'balance is $26.50 now', `${PUBLIC_URL}/billing?tab=transactions`],
     ],
     [
       'billing.payment_failed',
       () => ({ amount_micro: 25_000_000, balance_micro: 1_500_000, payment_id: 'pi_1' }),
       /^Payment failed: \$25\.00 for "Renter's organization"$/,
-      ['Nothing was credited', 'balance is $1.50', 'POST /v1/billing/checkout-session'],
+      ['Nothing was credited', 'balance is $1.50', `${PUBLIC_URL}/billing`],
     ],
     [
       'billing.spend_cap',
       () => ({ api_key_id: null, period: 'day', percent: 80, limit_micro: 10_000_000, spent_micro: 8_000_000 }),
       /^"Renter's organization" has used up 80 percent of the cap on the day \(UTC\)$/,
-      ['has spent $8.00 of $10.00 for its instances', 'PUT /v1/orgs/current/spend-caps'],
+      ['has spent $8.00 of $10.00 for its instances', `${PUBLIC_URL}/billing`],
     ],
     [
       'billing.spend_cap',
       () => ({ api_key_id: 'KEY', period: 'month', percent: 100, limit_micro: 10_000_000, spent_micro: 10_000_000 }),
       /^"Renter's organization" has used up 100 percent of the cap on the month \(UTC\)$/,
-      ['the API key KEY has deployed', 'These instances are stopped', 'PUT /v1/api-keys/ID/spend-caps'],
+      ['the API key KEY has deployed', 'These instances are stopped', `${PUBLIC_URL}/keys`],
     ],
     [
       'organization.suspended',
@@ -140,7 +142,7 @@ describe('a mail of what has happened', () => {
       'organization.restored',
       () => ({ reason: 'a mistake' }),
       /^The organization "Renter's organization" is restored$/,
-      ['The reason: a mistake', 'Nothing has been started', 'POST /v1/instances/ID/start'],
+      ['The reason: a mistake', 'Nothing has been started', `${PUBLIC_URL}/instances`],
     ],
     [
       'organization.disks_at_risk',
@@ -235,7 +237,7 @@ describe('an invitation', () => {
     expectProper(received);
     expect(received.to).toBe('Guest@example.com');
     expect(received.mail.subject).toBe('Invitation to the organization "Renter\'s organization"');
-    const accept = `curl -X POST ${PUBLIC_URL}/v1/invites/${answer.token}/accept`;
+    const accept = `${PUBLIC_URL}/accept-invite?token=${answer.token}`;
     expect(received.mail.text).toContain(accept);
     expect(received.mail.html).toContain(accept);
     expect(received.mail.text).toContain(`${renter.email} invites you`);
@@ -294,7 +296,7 @@ describe('a sign-in', () => {
     expect(received.to).toBe(renter.email);
     expect(received.mail.subject).toBe('A sign-in to your account from a new address');
     expect(received.mail.text).toContain('from the address 203.0.113.9');
-    expect(received.mail.text).toContain('POST /v1/auth/password');
+    expect(received.mail.text).toContain(`${PUBLIC_URL}/profile`);
     expect(received.raw).not.toMatch(/unsubscribe/i);
     await signIn('203.0.113.9');
     await signIn('203.0.113.10');

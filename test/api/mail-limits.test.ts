@@ -203,7 +203,7 @@ describe('invitations', () => {
     await settled();
     expect(smtp.received).toHaveLength(6);
     expect(smtp.received[5]?.mail.subject).toBe('5 more messages in one');
-    expect(smtp.received[5]?.mail.text?.match(/inv_[0-9a-f]{48}\/accept/g)).toHaveLength(5);
+    expect(smtp.received[5]?.mail.text?.match(/accept-invite\?token=inv_[0-9a-f]{48}/g)).toHaveLength(5);
     test.clock.advance(DAY_MS);
     expect(await invite((await test.renter(0)).api, email)).toMatchObject({ body: { mailed: true } });
   });
