@@ -67,7 +67,7 @@ function watch(script: string, ...args: string[]): void {
 
 /** Compiles sources when they change. */
 function compile(): void {
-  const args = ['node_modules/typescript/bin/tsc', '-b', '--watch', '--preserveWatchOutput'];
+  const args = ['node_modules/typescript-native/bin/tsc', '-b', '--watch', '--preserveWatchOutput'];
   children.push(spawn(process.execPath, args, { stdio: 'inherit', detached: true }));
 }
 
