@@ -2,9 +2,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 /** Most waits are over after a few milliseconds: the first looks are that soon after one another, then ever later. */
 const FIRST_INTERVAL_MS = 1;
-/** A look comes at most this part of the wait too late. */
+const INTERVAL_MS = 10;
+/** In a wait that is longer, a look comes at most this part of it too late. */
 const LATE = 1 / 8;
-const INTERVAL_MS = 50;
+const LONGEST_INTERVAL_MS = 50;
 /** Waits with a longer timeout poll less often. */
 const LONG_MS = 30_000;
 const LONG_INTERVAL_MS = 250;
@@ -19,7 +20,8 @@ export async function eventually<T>(
   timeoutMs = LONG_MS,
 ): Promise<T> {
   const began = performance.now();
-  const longest = timeoutMs > LONG_MS ? LONG_INTERVAL_MS : INTERVAL_MS;
+  const longest = timeoutMs > LONG_MS ? LONG_INTERVAL_MS : LONGEST_INTERVAL_MS;
+  let interval = FIRST_INTERVAL_MS;
   let cause: unknown;
   do {
     try {
@@ -29,7 +31,9 @@ export async function eventually<T>(
       cause = error;
       break;
     }
-    await pause(Math.min(Math.max(LATE * (performance.now() - began), FIRST_INTERVAL_MS), longest));
+    await pause(interval);
+    const late = LATE * (performance.now() - began);
+    interval = Math.min(2 * interval, Math.max(INTERVAL_MS, late), longest);
   } while (performance.now() < began + timeoutMs);
   throw new Error(`gave up waiting for ${what}`, { cause });
 }

@@ -20,10 +20,13 @@ const MANIFEST = 'application/vnd.docker.distribution.manifest.v2+json';
 
 let server: Server | undefined;
 let asked: string[] = [];
+/** What has dripped since the test began. */
+let drops = 0;
 afterEach(() => {
   server?.closeAllConnections();
   server?.close();
   asked = [];
+  drops = 0;
 });
 
 /** A registry on loopback. Answers its address. */
@@ -70,7 +73,10 @@ const dripping: RequestListener = ({ url = '' }, response) => {
   if (!url.endsWith(layer)) return void response.end('{}');
   response.setHeader('content-length', 500_000_000);
   const drop = Buffer.alloc(20_000);
-  const timer = setInterval(() => response.write(drop), 50);
+  const timer = setInterval(() => {
+    response.write(drop);
+    drops++;
+  }, 50);
   response.on('close', () => clearInterval(timer));
 };
 
@@ -84,10 +90,13 @@ it('a registry that drips is given up: nobody pays for the GPUs that wait for it
   await eventually('the layer', () => asked.some((url) => url.endsWith('1'.repeat(64))), 30_000);
   let said: string | undefined;
   void pulled.then((words) => (said = words));
+  let counted = 0;
   await eventually(
     'its end',
     () => {
-      clock.advance(2_000);
+      // A second for each drop: a minute in which nothing comes would end it, too.
+      clock.advance(1_000 * (drops - counted));
+      counted = drops;
       return said;
     },
     60_000,
