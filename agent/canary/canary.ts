@@ -6,8 +6,11 @@ import type { Logger } from '../../shared/logger.js';
 import { PacedLog } from '../../shared/paced-log.js';
 import type { Runtime } from '../runtime/workload.js';
 
-/** How long SSH of the canary may take to answer. On a healthy host it takes a fraction of a second. */
-const ANSWER_MS = 5_000;
+/**
+ * How long SSH of the canary may take to answer. On a healthy host it takes a fraction of a second, but seconds while the host starts
+ * dozens of workloads at once. Nothing is charged meanwhile.
+ */
+const ANSWER_MS = 20_000;
 const POLL_MS = 200;
 /** How long a good verdict holds. It bounds how many containers a renter with a silent SSH can make this host start. */
 const VALID_MS = 10_000;
@@ -22,8 +25,7 @@ export type CanaryRuntime = Pick<Runtime, 'list' | 'create' | 'find' | 'remove' 
 
 /**
  * Runs a small workload of the agent's own, made like those of renters, to tell whether a silent SSH is the fault of the
- * workload
- * or of the host. While the canary is silent too, the host takes nothing new.
+ * workload or of the host. While the canary is silent too, the host takes nothing new.
  */
 export class Canary {
   private isSilent = false;

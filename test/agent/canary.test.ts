@@ -73,6 +73,13 @@ function lone() {
   return { clock, runtime, canary, ask };
 }
 
+it('a host that is busy for seconds is not taken for one that nobody reaches', async () => {
+  const { clock, runtime, ask } = lone();
+  const began = clock.monotonic();
+  Object.defineProperty(runtime, 'sshUp', { get: () => clock.monotonic() - began > 15_000 });
+  expect(await ask()).toBe(true);
+});
+
 it('its verdict holds the host back until it answers again', async () => {
   const { runtime, canary, ask } = lone();
   expect(await ask()).toBe(true);
