@@ -59,7 +59,7 @@ computing_lane() { # [MODE]
   local compiling=$! checking
   phase build npm run --silent build
   # From here the tests on Docker have priority.
-  renice -n 10 $BASHPID >/dev/null
+  renice -n 5 $BASHPID >/dev/null
   phase check check_built &
   checking=$!
   wait "$compiling"

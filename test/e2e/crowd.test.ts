@@ -43,7 +43,8 @@ it('32 instances on one host all come up at once, and leave nothing behind', asy
   }
   const ports = up.map(({ ssh_port }) => Number(ssh_port));
   expect(new Set(ports).size).toBe(INSTANCES);
-  expect(bridges()).toHaveLength(before.bridges.length + INSTANCES);
+  // A host that is as busy as this tries whether its test workload is reached, which has a network, too.
+  await eventually('a network for each', () => bridges().length === before.bridges.length + INSTANCES, LONG_MS);
   const { gpus } = await real.operator.get<{ gpus: { instance_id: string }[] }>(`/v1/operator/machines/${real.hostId}`);
   expect(new Set(gpus.map(({ instance_id }) => instance_id)).size).toBe(INSTANCES);
 
