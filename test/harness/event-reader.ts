@@ -55,8 +55,8 @@ export class EventReader {
   }
 
   /** Waits until it has received this many events. */
-  async has(count: number): Promise<ReceivedEvent[]> {
-    await eventually(`${count} events`, () => this.events.length >= count || this.isOver);
+  async has(count: number, timeoutMs?: number): Promise<ReceivedEvent[]> {
+    await eventually(`${count} events`, () => this.events.length >= count || this.isOver, timeoutMs);
     return this.events;
   }
 
