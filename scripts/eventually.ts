@@ -3,12 +3,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 /** Most waits are over after a few milliseconds: the first looks are that soon after one another, then ever later. */
 const FIRST_INTERVAL_MS = 1;
 const INTERVAL_MS = 10;
-/** In a wait that is longer, a look comes at most this part of it too late. */
-const LATE = 1 / 8;
-const LONGEST_INTERVAL_MS = 50;
 /** Waits with a longer timeout poll less often. */
 const LONG_MS = 30_000;
-const LONG_INTERVAL_MS = 250;
+const LONG_INTERVAL_MS = 100;
 
 /**
  * Polls `look` until its value is neither undefined nor false, and returns that value. Rejects after `timeoutMs` milliseconds with
@@ -19,8 +16,8 @@ export async function eventually<T>(
   look: () => T | undefined | false | Promise<T | undefined | false>,
   timeoutMs = LONG_MS,
 ): Promise<T> {
-  const began = performance.now();
-  const longest = timeoutMs > LONG_MS ? LONG_INTERVAL_MS : LONGEST_INTERVAL_MS;
+  const deadline = performance.now() + timeoutMs;
+  const longest = timeoutMs > LONG_MS ? LONG_INTERVAL_MS : INTERVAL_MS;
   let interval = FIRST_INTERVAL_MS;
   let cause: unknown;
   do {
@@ -32,8 +29,7 @@ export async function eventually<T>(
       break;
     }
     await pause(interval);
-    const late = LATE * (performance.now() - began);
-    interval = Math.min(2 * interval, Math.max(INTERVAL_MS, late), longest);
-  } while (performance.now() < began + timeoutMs);
+    interval = Math.min(2 * interval, longest);
+  } while (performance.now() < deadline);
   throw new Error(`gave up waiting for ${what}`, { cause });
 }
