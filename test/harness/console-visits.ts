@@ -22,7 +22,14 @@ const FIND_FLAWS = `(() => {
   const said = (words) => (each) => words + ': ' + each.textContent.slice(0, 40);
   const isOutside = (inner, outer) => inner.left < outer.left - 1 || inner.right > outer.right + 1;
   const hasMore = ({ scrollLeft, scrollWidth, clientWidth }) => scrollWidth - clientWidth - scrollLeft > 1;
+  const linesOf = (element) => {
+    const range = document.createRange();
+    range.selectNodeContents(element);
+    return new Set([...range.getClientRects()].map(({ top }) => Math.round(top))).size;
+  };
+  const isBroken = (link) => linesOf(link.lastChild) > link.textContent.trim().split(/\\s+/).length;
   return [
+    ...all('[data-for] a').filter((link) => link.offsetWidth > 0 && isBroken(link)).map(said('a word is broken')),
     ...all('header').filter((line) => !line.closest('main') && line.offsetHeight > 60).map(said('more than a row')),
     ...all('main nav > [data-active=true]')
       .filter((tab) => isOutside(tab.getBoundingClientRect(), tab.parentElement.getBoundingClientRect()))

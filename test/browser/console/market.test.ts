@@ -52,7 +52,7 @@ it('shows the market page by page, filtered and sorted by its address', async ()
   await rows.nth(ROWS - 1).waitFor();
   expect(reads.at(-1)?.get('sort')).toBe('gpus_desc');
 
-  const price = page.getByLabel('At most, in $ per hour');
+  const price = page.getByLabel('At most, in $/h');
   await price.fill('cheap');
   await price.press('Enter');
   await page.getByText('Give an amount such as 1.50.').waitFor();

@@ -31,7 +31,7 @@ export function PriceField({ micro, onChoose }: Props) {
   };
   return (
     <form onSubmit={submit}>
-      <Field label="At most, in $ per hour" error={isWrong ? 'Give an amount such as 1.50.' : undefined}>
+      <Field label="At most, in $/h" error={isWrong ? 'Give an amount such as 1.50.' : undefined}>
         {(tied) => (
           <Input
             {...tied}
