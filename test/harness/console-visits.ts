@@ -60,11 +60,13 @@ export async function loadAll(window: ConsoleWindow, pages: readonly PageAddress
 export async function visitAll(window: ConsoleWindow, pages: readonly PageAddress[]): Promise<void> {
   const [first, ...others] = pages;
   if (first) await loadAll(window, [first]);
-  for (const { path, heading } of others) {
-    await window.moveTo(path);
-    await window.page.getByRole('heading', { name: heading }).first().waitFor();
-    await isWhole(window, path);
-  }
+  for (const address of others) await visit(window, address);
+}
+
+async function visit(window: ConsoleWindow, { path, heading }: PageAddress): Promise<void> {
+  await window.moveTo(path);
+  await window.page.getByRole('heading', { name: heading }).first().waitFor();
+  await isWhole(window, path);
 }
 
 const FAILURES = [
@@ -109,7 +111,7 @@ export async function visitOffline(window: ConsoleWindow, pages: readonly PageAd
   const isLive = () => page.waitForSelector('[data-connection=live]', { state: 'attached' });
   await window.goTo('/profile');
   for (const address of pages) {
-    await window.moveTo(address.path);
+    await visit(window, address);
     await isLive();
     await context.setOffline(true);
     await offline.waitFor();

@@ -5,6 +5,7 @@ interface CountProps {
   /** The path of what it sends. */
   name: string;
   label: ReactNode;
+  hint?: string;
   /** The most that the API takes. */
   max: number;
   value: string;
@@ -12,9 +13,9 @@ interface CountProps {
 }
 
 /** Asks for a whole number from one on. */
-export function CountField({ name, label, max, value, onChange }: CountProps) {
+export function CountField({ name, label, hint, max, value, onChange }: CountProps) {
   return (
-    <Field name={name} label={label}>
+    <Field name={name} label={label} {...(hint !== undefined && { hint })}>
       {(tied) => (
         <Input
           {...tied}

@@ -5,8 +5,9 @@ import { useAct } from '../../../data/act.js';
 import { api } from '../../../data/api.js';
 import { Button, LinkButton } from '../../../parts/button.js';
 import { Dialog, DialogActions, LoadedInDialog } from '../../../parts/dialog.js';
-import { Field, Input, Select } from '../../../parts/field.js';
+import { Field, Select } from '../../../parts/field.js';
 import { Form, FormError } from '../../../parts/form.js';
+import { CountField } from '../count-field.js';
 import { gpuWords } from '../machine-state.js';
 import type { Machine, NewOffer } from '../models.js';
 import styles from '../operator.module.css';
@@ -70,23 +71,14 @@ function CreateForm({ machines, chosen, close }: Props) {
           />
         )}
       </Field>
-      <Field
+      <CountField
         name="num_gpus"
         label="GPUs"
         hint="They are rented together. The offer can be rented as often as the machine has them free."
-      >
-        {(tied) => (
-          <Input
-            {...tied}
-            type="number"
-            required
-            min={1}
-            max={64}
-            value={count}
-            onChange={({ target }) => setCount(target.value)}
-          />
-        )}
-      </Field>
+        max={64}
+        value={count}
+        onChange={setCount}
+      />
       <TermsFields draft={draft} faults={isTried && 'faults' in read ? read.faults : {}} onChange={setDraft} />
       <FormError />
       <DialogActions>
