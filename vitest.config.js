@@ -46,7 +46,7 @@ export default defineConfig({
           fileParallelism: false,
         },
       },
-      { test: { name: 'vm', include: MACHINES, testTimeout: 180_000, hookTimeout: 120_000, fileParallelism: false } },
+      { test: { name: 'vm', include: MACHINES, testTimeout: 900_000, hookTimeout: 120_000, fileParallelism: false } },
       // Pages in Debian's Chromium.
       {
         test: {

@@ -44,6 +44,7 @@ start_dockerd() {
   dockerd_run=$run
   dockerd_data=$data
   export DOCKER_HOST=unix://$run/docker.sock
+  weight_containers
   for _ in $(seq 120); do
     if docker_answers; then return; fi
     kill -0 "$dockerd_pid" 2>/dev/null || break
@@ -51,6 +52,17 @@ start_dockerd() {
   done
   stop_dockerd
   die "Docker did not start; see $data.log"
+}
+
+# Gives all containers together the processor weight of eight processes. By default they have the weight of one: beside the
+# other lanes, an emulated machine then gets a tenth of a processor.
+weight_containers() {
+  local cgroups=/sys/fs/cgroup
+  if [ -e $cgroups/cpu/cpu.shares ]; then
+    mkdir -p $cgroups/cpu/docker && echo 8192 >$cgroups/cpu/docker/cpu.shares
+  elif grep -qw cpu $cgroups/cgroup.subtree_control; then
+    mkdir -p $cgroups/docker && echo 800 >$cgroups/docker/cpu.weight
+  fi 2>/dev/null || say 'the containers of the tests keep their processor weight: the control groups cannot be written here'
 }
 
 stop_dockerd() {

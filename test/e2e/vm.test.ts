@@ -9,9 +9,9 @@ import { RealPlatform, RealRenter, fingerprintOf } from '../harness/real.js';
 import { Outside } from '../rig/outside.js';
 
 /** An emulated processor is slow, and busy machines are slower. */
-const BOOT_MS = 240_000;
-const LONG_MS = 60_000;
-const PATIENCE_MS = 600_000;
+const BOOT_MS = 600_000;
+const LONG_MS = 120_000;
+const PATIENCE_MS = 900_000;
 const IDLES = 'gpurent/test-vm-deaf:1';
 const CORRUPT = 'gpurent/test-vm-corrupt:1';
 const FORBIDDEN = ['169.254.169.254', '10.99.99.99', '192.168.199.9'];
