@@ -13,6 +13,9 @@ const MACHINES = ['test/{docker,e2e}/vm.test.ts'];
 /** At night only: the guides' blocks that need packages beside ours. */
 const SERVICES = ['test/machine/guide-services.test.ts'];
 
+/** Tests wait for conditions: a slow machine makes them late, never red. The default is one second. */
+const expect = { poll: { timeout: 60_000 } };
+
 export default defineConfig({
   test: {
     // The tests wait more than they compute.
@@ -26,13 +29,23 @@ export default defineConfig({
           // A file costs two seconds more where it loads every module anew.
           isolate: false,
           setupFiles: ['test/harness/quick-setup.ts'],
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          expect,
+          testTimeout: 240_000,
+          hookTimeout: 120_000,
         },
       },
-      { test: { name: 'deep', include: DEEP, testTimeout: 120_000 } },
+      { test: { name: 'deep', include: DEEP, expect, testTimeout: 240_000, hookTimeout: 120_000 } },
       // It says how long something takes, so nothing runs beside it.
-      { test: { name: 'load', include: ['test/load/**/*.test.ts'], testTimeout: 30_000, fileParallelism: false } },
+      {
+        test: {
+          name: 'load',
+          include: ['test/load/**/*.test.ts'],
+          expect,
+          testTimeout: 60_000,
+          hookTimeout: 120_000,
+          fileParallelism: false,
+        },
+      },
       {
         test: {
           name: 'docker',
@@ -40,13 +53,23 @@ export default defineConfig({
           exclude: MACHINES,
           // A file costs three seconds more where it loads every module anew.
           isolate: false,
-          testTimeout: 180_000,
-          hookTimeout: 120_000,
+          expect,
+          testTimeout: 600_000,
+          hookTimeout: 300_000,
           // One Docker Engine, two cores.
           fileParallelism: false,
         },
       },
-      { test: { name: 'vm', include: MACHINES, testTimeout: 900_000, hookTimeout: 120_000, fileParallelism: false } },
+      {
+        test: {
+          name: 'vm',
+          include: MACHINES,
+          expect,
+          testTimeout: 1_800_000,
+          hookTimeout: 300_000,
+          fileParallelism: false,
+        },
+      },
       // Pages in Debian's Chromium.
       {
         test: {
@@ -54,8 +77,9 @@ export default defineConfig({
           include: ['test/browser/**/*.test.ts'],
           // A file costs three seconds more where it loads every module anew.
           isolate: false,
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          expect,
+          testTimeout: 240_000,
+          hookTimeout: 120_000,
         },
       },
       // At night: each alert of the guide, under a real Prometheus.
@@ -66,11 +90,12 @@ export default defineConfig({
           name: 'machine',
           include: ['test/machine/**/*.test.ts'],
           exclude: SERVICES,
-          testTimeout: 400_000,
-          hookTimeout: 180_000,
+          expect,
+          testTimeout: 600_000,
+          hookTimeout: 600_000,
         },
       },
-      { test: { name: 'services', include: SERVICES, testTimeout: 400_000, hookTimeout: 180_000 } },
+      { test: { name: 'services', include: SERVICES, expect, testTimeout: 600_000, hookTimeout: 600_000 } },
     ],
   },
 });

@@ -20,7 +20,9 @@ export async function eventually<T>(
   const longest = timeoutMs > LONG_MS ? LONG_INTERVAL_MS : INTERVAL_MS;
   let interval = FIRST_INTERVAL_MS;
   let cause: unknown;
-  do {
+  for (;;) {
+    // A machine that has stood still lets its deadline pass between two looks: the last look begins after it.
+    const isLast = performance.now() >= deadline;
     try {
       const value = await look();
       if (value !== undefined && value !== false) return value;
@@ -28,8 +30,9 @@ export async function eventually<T>(
       cause = error;
       break;
     }
+    if (isLast) break;
     await pause(interval);
     interval = Math.min(2 * interval, longest);
-  } while (performance.now() < deadline);
+  }
   throw new Error(`gave up waiting for ${what}`, { cause });
 }

@@ -54,14 +54,14 @@ start_dockerd() {
   die "Docker did not start; see $data.log"
 }
 
-# Gives all containers together the processor weight of eight processes. By default they have the weight of one: beside the
+# Gives all containers together the processor weight of four processes. By default they have the weight of one: beside the
 # other lanes, an emulated machine then gets a tenth of a processor.
 weight_containers() {
   local cgroups=/sys/fs/cgroup
   if [ -e $cgroups/cpu/cpu.shares ]; then
-    mkdir -p $cgroups/cpu/docker && echo 8192 >$cgroups/cpu/docker/cpu.shares
+    mkdir -p $cgroups/cpu/docker && echo 4096 >$cgroups/cpu/docker/cpu.shares
   elif grep -qw cpu $cgroups/cgroup.subtree_control; then
-    mkdir -p $cgroups/docker && echo 800 >$cgroups/docker/cpu.weight
+    mkdir -p $cgroups/docker && echo 400 >$cgroups/docker/cpu.weight
   fi 2>/dev/null || say 'the containers of the tests keep their processor weight: the control groups cannot be written here'
 }
 

@@ -142,8 +142,12 @@ describe('The access proxy', () => {
     await client.set('two', [two]);
     expect(workers()).toEqual([]);
     expect(await visit(one)).toBe(200);
+    // Its process is there for as long as it is in use, and no longer.
+    const first = await webSocket(one);
     expect(workers()).toHaveLength(1);
     const { socket, echo } = await webSocket(two);
+    expect(workers()).toHaveLength(2);
+    first.socket.close();
     await eventually('only the one that is in use', () => workers().length === 1);
     expect(await echo()).toBe('echo hello');
     socket.close();

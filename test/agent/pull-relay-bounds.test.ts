@@ -150,7 +150,7 @@ describe('What a registry may send', () => {
       socket?.write(`HTTP/1.1 200 OK\r\nx-long: ${'x'.repeat(bytes)}`);
       if (everyMs > 0) timer = setInterval(() => socket?.write('x'), everyMs);
     });
-    const ask = await relayTo(registry.origin, {}, { patience: { silenceMs: 300 } });
+    const ask = await relayTo(registry.origin, {}, { patience: { silenceMs: everyMs > 0 ? 300 : 30_000 } });
     expect(reason(await manifest(ask))).toContain(expected);
     clearInterval(timer);
   });
@@ -159,7 +159,7 @@ describe('What a registry may send', () => {
     const registry = await serve((_, response) => {
       response.writeHead(200, { 'content-length': 10 }).write('half');
     });
-    const ask = await relayTo(registry.origin, {}, { patience: { silenceMs: 300 } });
+    const ask = await relayTo(registry.origin, {}, { patience: { silenceMs: 3_000 } });
     expect(reason(await manifest(ask))).toContain('cannot be reached');
     expect((await blob(ask)).body).toBe('cut off');
   });

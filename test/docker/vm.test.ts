@@ -26,7 +26,7 @@ import { FIRST_REMAPPED_ID, OwnDocker } from '../rig/own-docker.js';
 import { specOf } from '../suites/runtime-suite.js';
 
 const ports = { first: 22_120, last: 22_124 };
-const LONG_MS = 120_000;
+const LONG_MS = 180_000;
 const GOES = 'gpurent/test-vm-goes:1';
 const IDLES = 'gpurent/test-vm-idles:1';
 const ODD = 'gpurent/test-vm-odd:1';

@@ -10,7 +10,7 @@ import { statusIs } from '../harness/control-plane.js';
 import { DEBIAN_IMAGE, execIn } from '../harness/docker.js';
 import { RealPlatform, RealRenter, fingerprintOf } from '../harness/real.js';
 
-const LONG_MS = 60_000;
+const LONG_MS = 180_000;
 
 type Up = InstanceBody & { open_url: string; access_token: string; access_replacement: string | null };
 
@@ -74,12 +74,16 @@ async function expectReplaced(up: Up): Promise<void> {
 }
 
 const replacedOn = (id: string) =>
-  eventually('the host to take it', async () => {
-    const instance = await renter.api.get<Up>(`/v1/instances/${id}`);
-    // An agent that has just started looks first whether the app answers.
-    const hasLink = (instance.open_url as string | null) !== null;
-    return instance.access_replacement === 'applied' && hasLink && instance;
-  });
+  eventually(
+    'the host to take it',
+    async () => {
+      const instance = await renter.api.get<Up>(`/v1/instances/${id}`);
+      // An agent that has just started looks first whether the app answers.
+      const hasLink = (instance.open_url as string | null) !== null;
+      return instance.access_replacement === 'applied' && hasLink && instance;
+    },
+    LONG_MS,
+  );
 
 async function connected(url: string): Promise<{ isOpen: () => boolean }> {
   const socket = new WebSocket(url.replace('http', 'ws'));
@@ -126,7 +130,7 @@ it('and over a stop and a start, from which on the workload knows the new token'
   expect(await renter.ssh(before, 'echo $SERVICE_ACCESS_TOKEN', newKey.file)).toBe(before.access_token);
   await renter.api.post(`/v1/instances/${before.id}/stop`);
   await statusIs(renter.api, before.id, 'stopped', LONG_MS);
-  await renter.api.post(`/v1/instances/${before.id}/start`);
+  await renter.start(before.id);
   await statusIs(renter.api, before.id, 'running', LONG_MS);
   const up = await eventually('the link', () => withLink(before.id), LONG_MS);
   await expectReplaced(up);
@@ -141,7 +145,7 @@ it('those of a stopped instance are replaced when it starts', async () => {
   await statusIs(renter.api, before.id, 'stopped', LONG_MS);
   newKey = await addKey('newer');
   await renter.api.post(`/v1/instances/${before.id}/access`, { ssh_key_id: newKey.id });
-  await renter.api.post(`/v1/instances/${before.id}/start`);
+  await renter.start(before.id);
   await statusIs(renter.api, before.id, 'running', LONG_MS);
   await replacedOn(before.id);
   const up = await eventually('the link', () => withLink(before.id), LONG_MS);

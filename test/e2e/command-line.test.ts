@@ -9,7 +9,7 @@ import { RealPlatform, RealRenter } from '../harness/real.js';
 
 const execute = promisify(execFile);
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-const LONG_MS = 60_000;
+const LONG_MS = 180_000;
 /** Where scripts/record-cli wants what the screen shows. */
 const RECORDING = process.env['TEST_RECORDING'];
 

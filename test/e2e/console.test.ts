@@ -28,6 +28,8 @@ it('leads a person from the sign-up to a shell, and on to stop, start and destro
   // Another name than that of the instances: there the cookie of a session counts.
   const home = real.api.baseUrl.replace('127.0.0.1', 'localhost');
   const context = await browser.newContext({ baseURL: home, reducedMotion: 'reduce' });
+  // A real host pulls, starts and stops.
+  context.setDefaultTimeout(90_000);
   const window = new ConsoleWindow(context, await context.newPage(), home);
   window.expectComplaints(NETWORK_CHANGES);
   const { page } = window;
@@ -62,7 +64,7 @@ it('leads a person from the sign-up to a shell, and on to stop, start and destro
   await click('link', 'Deploy');
   // The market has a choice of a template, too, and stays until this page is loaded.
   await page.getByRole('heading', { name: 'Deploy', exact: true }).waitFor();
-  await page.getByLabel('Template', { exact: true }).selectOption({ label: 'Sample' });
+  await page.getByLabel('Template', { exact: true }).selectOption({ label: 'Sample (by the operator)' });
   await page.getByLabel('Size in GB', { exact: true }).fill('10');
   await click('button', 'Deploy');
   await page.waitForURL('**/instances/*-*');

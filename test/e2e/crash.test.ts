@@ -5,7 +5,7 @@ import { containersOf } from '../harness/docker.js';
 import { eventually } from '../../scripts/eventually.js';
 import { RealPlatform, RealRenter, fingerprintOf } from '../harness/real.js';
 
-const LONG_MS = 60_000;
+const LONG_MS = 180_000;
 
 let real: RealPlatform;
 let renter: RealRenter;

@@ -7,7 +7,7 @@ import { containersOf, docker } from '../harness/docker.js';
 import { eventually } from '../../scripts/eventually.js';
 import { RealPlatform, RealRenter } from '../harness/real.js';
 
-const LONG_MS = 170_000;
+const LONG_MS = 300_000;
 const INSTANCES = 32;
 /** As many as an organization may have. */
 const MOST = 25;

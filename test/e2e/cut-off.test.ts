@@ -6,9 +6,9 @@ import { containersOf } from '../harness/docker.js';
 import { eventually } from '../../scripts/eventually.js';
 import { RealPlatform, RealRenter, fingerprintOf } from '../harness/real.js';
 
-const LONG_MS = 120_000;
-/** As long as one is cut off that nobody is to notice. */
-const BRIEF_MS = 10_000;
+const LONG_MS = 180_000;
+/** As long as one is cut off that nobody is to notice: half of the time that an answer to the keepalive may take. */
+const BRIEF_MS = 5_000;
 
 let network: CutOff;
 let real: RealPlatform;
@@ -29,10 +29,10 @@ afterAll(async () => {
 
 const passes = (ms: number) => {
   const since = performance.now();
-  return eventually('time to pass', () => performance.now() - since >= ms, ms + 5_000);
+  return eventually('time to pass', () => performance.now() - since >= ms, LONG_MS);
 };
 
-it('a host that is cut off for ten seconds: nobody notices, and nothing is touched', async () => {
+it('a host that is cut off for a few seconds: nobody notices, and nothing is touched', async () => {
   const { id } = await renter.deploy();
   const up = await statusIs(renter.api, id, 'running', LONG_MS);
   const before = await fingerprintOf(id);

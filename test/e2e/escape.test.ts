@@ -8,7 +8,7 @@ import { eventually } from '../../scripts/eventually.js';
 import { Outside } from '../rig/outside.js';
 import { RealPlatform, RealRenter } from '../harness/real.js';
 
-const LONG_MS = 60_000;
+const LONG_MS = 180_000;
 /** One for each, with half of the processors: what starts and ends thousands of processes needs them. */
 const GPUS = 2;
 const METADATA = '169.254.169.254';
@@ -52,7 +52,9 @@ afterAll(async () => {
 
 const inside = (command: string) => renter.ssh(mine, `${command} 2>&1; echo " exit $?"`);
 /** What a renter's connection to a port of the outside hears. */
-const reach = (host: string, port: number) => inside(`nc -w 3 ${host} ${port} </dev/null`);
+const reach = (host: string, port: number, seconds = 3) => inside(`nc -w ${seconds} ${host} ${port} </dev/null`);
+/** Where something is to be heard, a busy machine has its time. */
+const reaches = (host: string, port: number) => reach(host, port, 30);
 const addressOf = async ({ id }: InstanceBody) => {
   const { NetworkSettings } = await docker.getContainer(`gpurent-${id}`).inspect();
   const [network] = Object.values(NetworkSettings.Networks);
@@ -75,7 +77,7 @@ async function processesOf({ id }: InstanceBody): Promise<number> {
 /** What a connection from the host hears first. */
 function fromHere(host: string, port: number): Promise<string> {
   return new Promise((resolve, reject) => {
-    const socket = connect({ host, port, timeout: 3_000 });
+    const socket = connect({ host, port, timeout: 30_000 });
     socket.on('error', reject);
     socket.on('timeout', () => socket.destroy(new Error('nothing was heard')));
     socket.on('data', (data) => {
@@ -87,7 +89,7 @@ function fromHere(host: string, port: number): Promise<string> {
 
 describe('A renter', () => {
   it('reaches the Internet', async () => {
-    expect(await reach(Outside.PUBLIC, 80)).toBe('reached\n exit 0');
+    expect(await reaches(Outside.PUBLIC, 80)).toBe('reached\n exit 0');
   });
 
   it.each([METADATA, ...PRIVATE])('does not reach %s, which the host does', async (address) => {
@@ -96,7 +98,7 @@ describe('A renter', () => {
   });
 
   it('reaches a private network that the owner allows', async () => {
-    expect(await reach(ALLOWED, 80)).toBe('reached\n exit 0');
+    expect(await reaches(ALLOWED, 80)).toBe('reached\n exit 0');
   });
 
   it('sends no mail to the Internet', async () => {
@@ -106,8 +108,15 @@ describe('A renter', () => {
 
   it('leaves the agent its part of the line, however much it sends', async () => {
     expect(dropped()).toBe(0);
-    await inside(`dd if=/dev/zero bs=1M count=5 | nc ${Outside.PUBLIC} 80`);
-    expect(dropped()).toBeGreaterThan(0);
+    // The agent may write its rules anew, which count from zero then.
+    await eventually(
+      'packets above its part',
+      async () => {
+        await inside(`dd if=/dev/zero bs=1M count=5 | nc ${Outside.PUBLIC} 80`);
+        return dropped() > 0;
+      },
+      LONG_MS,
+    );
   });
 
   it('does not reach what the host itself serves, by any of its addresses', async () => {
@@ -138,12 +147,20 @@ describe('A renter', () => {
     const heard = await reach(METADATA, 80);
     execFileSync('iptables', ['--wait', '10', '-I', 'FORWARD', '-j', 'DOCKER-USER']);
     expect(heard).not.toContain('reached');
-    expect(await reach(Outside.PUBLIC, 80)).toBe('reached\n exit 0');
+    expect(await reaches(Outside.PUBLIC, 80)).toBe('reached\n exit 0');
   });
 
   it('is kept in again when somebody has wiped the host’s rules', async () => {
-    for (const chain of ['GPURENT-FORWARD', 'GPURENT-EGRESS']) execFileSync('iptables', ['-F', chain]);
-    expect(await reach(METADATA, 80)).toContain('reached');
+    // The agent may write its rules anew at this very moment.
+    await eventually(
+      'a way out',
+      async () => {
+        for (const chain of ['GPURENT-FORWARD', 'GPURENT-EGRESS'])
+          execFileSync('iptables', ['--wait', '10', '-F', chain]);
+        return (await reach(METADATA, 80)).includes('reached');
+      },
+      LONG_MS,
+    );
     await eventually('the rules', async () => !(await reach(METADATA, 80)).includes('reached'), LONG_MS);
   });
 

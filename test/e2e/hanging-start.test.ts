@@ -9,7 +9,7 @@ import { statusIs } from '../harness/control-plane.js';
 import { DOCKER_SOCKET } from '../harness/docker.js';
 import { RealPlatform, RealRenter } from '../harness/real.js';
 
-const LONG_MS = 60_000;
+const LONG_MS = 180_000;
 
 const folder = mkdtempSync(join(tmpdir(), 'gpurent-gate-'));
 const socketPath = join(folder, 'docker.sock');

@@ -10,7 +10,7 @@ import { ManualClock } from '../harness/manual-clock.js';
 import { RealPlatform, RealRenter } from '../harness/real.js';
 import { Registry } from '../rig/registry.js';
 
-const LONG_MS = 60_000;
+const LONG_MS = 180_000;
 const DAY_MS = 24 * 3_600_000;
 
 let registry: Registry;

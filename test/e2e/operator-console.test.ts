@@ -92,7 +92,7 @@ class Person {
     await this.link('Deploy');
     // The market has a choice of a template, too, and stays until this page is loaded.
     await this.page.getByRole('heading', { name: 'Deploy', exact: true }).waitFor();
-    await this.page.getByLabel('Template', { exact: true }).selectOption({ label: 'Sample' });
+    await this.page.getByLabel('Template', { exact: true }).selectOption({ label: 'Sample (by the operator)' });
     await this.page.getByLabel('Size in GB', { exact: true }).fill('10');
     await this.button('Deploy');
     await this.page.waitForURL('**/instances/*-*');
@@ -107,7 +107,7 @@ class Person {
   /** Waits until so many rows of the list of instances have this status. */
   async seesInstances(status: string, count: number): Promise<void> {
     const shown = this.page.locator('main').getByText(status, { exact: true });
-    await eventually(`${count} ${status}`, async () => (await shown.count()) === count);
+    await eventually(`${count} ${status}`, async () => (await shown.count()) === count, 90_000);
   }
 
   leave() {

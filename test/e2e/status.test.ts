@@ -6,7 +6,7 @@ import type { InstanceBody } from '../harness/api-client.js';
 import { statusIs } from '../harness/control-plane.js';
 import { RealPlatform, RealRenter } from '../harness/real.js';
 
-const LONG_MS = 60_000;
+const LONG_MS = 180_000;
 const METRICS = '127.0.0.1:23269';
 
 let real: RealPlatform;

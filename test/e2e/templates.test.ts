@@ -13,7 +13,7 @@ import { DEBIAN_IMAGE, docker, makeImage } from '../harness/docker.js';
 import { eventually } from '../../scripts/eventually.js';
 import { RealPlatform, RealRenter } from '../harness/real.js';
 
-const LONG_MS = 60_000;
+const LONG_MS = 180_000;
 const PREFIX = 'gpurent-stand-in';
 const ADD = fileURLToPath(new URL('../../dist/scripts/add-templates.js', import.meta.url));
 /** What the images of the templates run, less the models and the gigabytes. */
@@ -146,7 +146,7 @@ describe('the system templates', () => {
       expect(await runs()).toBe('blue');
       await renter.api.post(`/v1/instances/${id}/stop`);
       await statusIs(renter.api, id, 'stopped', LONG_MS);
-      await renter.api.post(`/v1/instances/${id}/start`);
+      await renter.start(id);
       const up = await statusIs(renter.api, id, 'running', LONG_MS);
       await eventually('the second run', async () => (await renter.ssh(up, 'cat /root/runs')) === 'blue\nblue');
 
@@ -198,8 +198,10 @@ describe('the system templates', () => {
     const { id } = JSON.parse(stdout) as InstanceBody;
     const ended = await statusIs(renter.api, id, 'error', LONG_MS);
     expect(ended.error_code).toBe('workload_completed');
-    const { lines } = await renter.api.get<{ lines: string[] }>(`/v1/instances/${id}/logs`);
-    expect(lines).toContain('got 9000 characters by --jitconfig');
+    await eventually('its line', async () => {
+      const { lines } = await renter.api.get<{ lines: string[] }>(`/v1/instances/${id}/logs`);
+      return lines.includes('got 9000 characters by --jitconfig');
+    });
     await renter.destroy(id);
   });
 });

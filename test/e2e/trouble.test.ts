@@ -5,7 +5,7 @@ import { containersOf, docker, occupy } from '../harness/docker.js';
 import { eventually } from '../../scripts/eventually.js';
 import { RealPlatform, RealRenter, fingerprintOf } from '../harness/real.js';
 
-const LONG_MS = 60_000;
+const LONG_MS = 180_000;
 
 let real: RealPlatform;
 let renter: RealRenter;
@@ -36,7 +36,7 @@ it('a port that somebody else has taken refuses the start with its number, and t
   expect(JSON.stringify(refused.body)).toContain(String(ssh_port));
   expect((await renter.api.get<InstanceBody>(`/v1/instances/${id}`)).status).toBe('stopped');
   await release();
-  await renter.api.post(`/v1/instances/${id}/start`);
+  await renter.start(id);
   expect((await statusIs(renter.api, id, 'running', LONG_MS)).ssh_port).toBe(ssh_port);
   await renter.destroy(id);
 });
@@ -70,7 +70,7 @@ it('a workload that ignores SIGTERM is stopped nevertheless, with its disk', asy
   await renter.api.post(`/v1/instances/${up.id}/stop`);
   await statusIs(renter.api, up.id, 'stopped', LONG_MS);
   expect((await containersOf(up.id)).map(({ State }) => State)).toEqual(['exited']);
-  await renter.api.post(`/v1/instances/${up.id}/start`);
+  await renter.start(up.id);
   const again = await statusIs(renter.api, up.id, 'running', LONG_MS);
   expect(await renter.ssh(again, 'ls /kept')).toBe('/kept');
   await renter.destroy(up.id);
@@ -110,7 +110,7 @@ describe('kill -9 of the agent in the middle of', () => {
     await renter.api.post(`/v1/instances/${id}/stop`);
     await revived();
     await statusIs(renter.api, id, 'stopped', LONG_MS);
-    await renter.api.post(`/v1/instances/${id}/start`);
+    await renter.start(id);
     await statusIs(renter.api, id, 'running', LONG_MS);
     await renter.destroy(id);
   });

@@ -17,7 +17,7 @@ import { makeRuntime } from '../harness/runtime.js';
 import { specOf } from '../suites/runtime-suite.js';
 import { FIRST_REMAPPED_ID, OwnDocker } from '../rig/own-docker.js';
 
-const LONG_MS = 60_000;
+const LONG_MS = 180_000;
 const SERVER = 'mkdir -p /www; echo inside >/www/index.html; echo started; exec httpd -f -p 8000 -h /www';
 
 describe('on a Docker that remaps user namespaces, on btrfs', () => {
@@ -122,7 +122,7 @@ describe('on a Docker that remaps user namespaces, on btrfs', () => {
     await renter.ssh(up, 'echo kept >/mine');
     await renter.api.post(`/v1/instances/${up.id}/stop`);
     await statusIs(renter.api, up.id, 'stopped', LONG_MS);
-    await renter.api.post(`/v1/instances/${up.id}/start`);
+    await renter.start(up.id);
     const again = await statusIs(renter.api, up.id, 'running', LONG_MS);
     expect(await renter.ssh(again, 'cat /mine')).toBe('kept');
     await renter.destroy(up.id);

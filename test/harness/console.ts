@@ -182,7 +182,7 @@ export class ConsoleWindow {
     await this.page.evaluate('history.back()');
     // A dialog that closes is gone once it has faded.
     await this.page.evaluate('Promise.all(document.getAnimations().map((each) => each.finished))');
-    expect(await shown.innerText({ timeout: 2_000 })).toBe(secret);
+    expect(await shown.innerText()).toBe(secret);
     await this.page.getByRole('button', { name: 'I have copied it' }).press('Enter');
     await shown.waitFor({ state: 'detached' });
     return secret;

@@ -4,7 +4,7 @@ import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { ApiClient, type InstanceBody } from './api-client.js';
+import { ApiClient, ApiError, type InstanceBody } from './api-client.js';
 import { Daemon } from '../../scripts/daemon.js';
 import { DOCKER_SOCKET, GUEST_TOOLS, SAMPLE_IMAGE, containersOf, docker, removeContainer } from './docker.js';
 import { eventually } from '../../scripts/eventually.js';
@@ -12,7 +12,7 @@ import { WatchedLog } from './watched-log.js';
 
 const run = promisify(execFile);
 const dist = fileURLToPath(new URL('../../dist/', import.meta.url));
-const CONTROL_PLANE = join(dist, 'control-plane/main.js');
+const CONTROL_PLANE = join(dist, 'bundle/control-plane.js');
 const AGENT = join(dist, 'agent/main.js');
 export const OPERATOR = { email: 'operator@example.com', password: 'operator password' };
 
@@ -261,6 +261,9 @@ export class RealPlatform {
   }
 }
 
+/** An emulated guest on a busy machine takes this long to log somebody in. */
+const SSH_MS = 300_000;
+
 /** A renter with credit, an SSH key, a template and an offer on the platform's host. */
 export class RealRenter {
   private constructor(
@@ -292,9 +295,31 @@ export class RealRenter {
     return new RealRenter(api, offerId, templateId, key.id, keyFile);
   }
 
+  /** Deploys at the renter's offer, also where a busy host has not been heard of for some seconds. */
   deploy(fields: Record<string, unknown> = {}): Promise<InstanceBody> {
     const { offerId: offer_id, templateId: template_id, sshKeyId: ssh_key_id } = this;
-    return this.api.post<InstanceBody>('/v1/instances', { offer_id, template_id, ssh_key_id, disk_gb: 10, ...fields });
+    const body = { offer_id, template_id, ssh_key_id, disk_gb: 10, ...fields };
+    return this.retried('OFFER_UNAVAILABLE', '/v1/instances', body);
+  }
+
+  /** Starts a stopped instance, also where a busy host does not answer at once. */
+  start(id: string): Promise<InstanceBody> {
+    return this.retried('START_UNAVAILABLE', `/v1/instances/${id}/start`);
+  }
+
+  private retried(code: string, path: string, body?: unknown): Promise<InstanceBody> {
+    return eventually(
+      `an end of ${code}`,
+      async () => {
+        try {
+          return await this.api.post<InstanceBody>(path, body);
+        } catch (error) {
+          if (error instanceof ApiError && error.body.code === code) return undefined;
+          throw error;
+        }
+      },
+      60_000,
+    );
   }
 
   async destroy(id: string): Promise<void> {
@@ -310,7 +335,7 @@ export class RealRenter {
   async ssh({ ssh_host, ssh_port, ssh_user }: InstanceBody, command: string, keyFile = this.keyFile): Promise<string> {
     const target = `${ssh_user}@${String(ssh_host)}`;
     const { stdout } = await run('ssh', [...sshOptions(keyFile), '-p', String(ssh_port), target, command], {
-      timeout: 30_000,
+      timeout: SSH_MS,
     });
     return stdout.trim();
   }
@@ -318,13 +343,13 @@ export class RealRenter {
   /** Copies a file there with the real scp: by SFTP, or in the old way. */
   async scp({ ssh_host, ssh_port, ssh_user }: InstanceBody, from: string, to: string, way = '-s'): Promise<void> {
     const target = `${ssh_user}@${String(ssh_host)}:${to}`;
-    await run('scp', [way, ...sshOptions(this.keyFile), '-P', String(ssh_port), from, target], { timeout: 30_000 });
+    await run('scp', [way, ...sshOptions(this.keyFile), '-P', String(ssh_port), from, target], { timeout: SSH_MS });
   }
 
   /** Copies a file there and back with the real rsync. */
   async rsync({ ssh_host, ssh_port, ssh_user }: InstanceBody, from: string, to: string): Promise<void> {
     const shell = ['ssh', ...sshOptions(this.keyFile), '-p', String(ssh_port)].join(' ');
-    await run('rsync', ['-az', '-e', shell, from, `${ssh_user}@${String(ssh_host)}:${to}`], { timeout: 30_000 });
+    await run('rsync', ['-az', '-e', shell, from, `${ssh_user}@${String(ssh_host)}:${to}`], { timeout: SSH_MS });
   }
 
   /** Forwards a port of this machine to one in the instance while `work` runs. */

@@ -9,7 +9,7 @@ import { type SystemdMachine, releaseTarball } from '../rig/systemd-machine.js';
 
 /** What the guides call the release. */
 export const RELEASE_NAME = `gpurent-${VERSION}-linux-x64`;
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 180_000;
 /** `docker pull` finds no registry on the test's machine: this image is called as the one that the guide names. */
 const IMAGE_OF_GUIDE = 'debian:12';
 const RENTING = 'renter.md: With the API';

@@ -6,7 +6,7 @@ import { SERVICES_IMAGE, SystemdMachine } from '../rig/systemd-machine.js';
 import { GuideMarket } from './guide-market.js';
 import { AT_NIGHT } from './guide-plan.js';
 
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 180_000;
 const DAY_TWO = 'docs/day-two.md';
 const NAME = 'gpurent.example.com';
 const CERTIFICATES = `/etc/letsencrypt/live/${NAME}`;

@@ -6,7 +6,7 @@ import { SystemdMachine } from '../rig/systemd-machine.js';
 import { GuideMarket, RELEASE_NAME } from './guide-market.js';
 import { BY_DAY } from './guide-plan.js';
 
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 180_000;
 const DAY_TWO = 'docs/day-two.md';
 const KEY = '/var/lib/gpurent/gpurent.db.key';
 const CONF = '/etc/gpurent/control-plane.conf';

@@ -6,7 +6,7 @@ import { SystemdMachine, releaseTarball } from '../rig/systemd-machine.js';
 
 const PASSWORD = 'the password of an operator';
 const SECRET = 'a-value-that-nobody-may-read-in-a-log';
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 180_000;
 const HEADERS = '-H "Content-Type: application/json"';
 const CONTROL_PLANE = 'gpurent-control-plane.service';
 const AGENT = 'gpurent-agent.service';
@@ -48,6 +48,12 @@ const isUp = async () =>
   (await machine.attempt('gpurent-control-plane ready && gpurent-agent status')).ok &&
   (await api<{ items: { connected: boolean }[] }>('GET', '/v1/operator/machines', undefined, operator)).items.some(
     ({ connected }) => connected,
+  );
+const isReady = () =>
+  eventually(
+    'the control plane to be ready',
+    async () => (await machine.attempt('gpurent-control-plane ready')).ok,
+    PATIENCE_MS,
   );
 const machineOf = async () =>
   (await api<{ items: { id: string }[] }>('GET', '/v1/operator/machines', undefined, operator)).items[0]?.id ?? '';
@@ -107,7 +113,7 @@ describe('a release, unpacked on a machine with Node and Docker,', () => {
 
   it('installs a control plane that can do little beside its work', async () => {
     await machine.sh(`echo '${PASSWORD}' | ${release}/scripts/install-control-plane --operator op@example.com`);
-    await machine.sh('gpurent-control-plane ready');
+    await isReady();
     const credentials = { email: 'op@example.com', password: PASSWORD };
     operator = (await api<{ token: string }>('POST', '/v1/auth/sign-in', credentials)).token;
     session = operator;
@@ -207,7 +213,7 @@ describe('a release, unpacked on a machine with Node and Docker,', () => {
     await overSsh('/.gpurent/bin/busybox httpd -p 8000 -h /root');
     const link = () => api<{ open_url: string | null }>('GET', `/v1/instances/${instanceId}`);
     const url = await eventually('the link', async () => (await link()).open_url ?? undefined, PATIENCE_MS);
-    const fetched = 'curl -sS --max-time 5 -o /dev/null -w "%{http_code}"';
+    const fetched = 'curl -sS --max-time 60 -o /dev/null -w "%{http_code}"';
     expect(await machine.sh(`${fetched} '${new URL('/mine', url).href}${new URL(url).search}'`)).toBe('200');
     expect(await machine.sh(`${fetched} '${new URL('/mine', url).href}'`)).toBe('401');
     const users = await machine.sh(
@@ -387,7 +393,7 @@ it('what is uninstalled with all that it knew leaves nothing', async () => {
   expect(await machine.sh('docker images --quiet "localhost/gpurent/*"; docker ps --all --quiet')).toBe('');
   // The control plane goes on with its release; the one that nobody uses any more is gone.
   expect(await machine.sh('cd /opt/gpurent && echo *')).toMatch(/^[\d.]+ control-plane$/);
-  await machine.sh('gpurent-control-plane ready');
+  await isReady();
   await machine.sh(`${release}/scripts/install-control-plane --uninstall --purge`);
   const left =
     'ls -d /opt/gpurent /etc/gpurent /var/lib/gpurent* /usr/local/bin/gpurent* /etc/systemd/system/gpurent* 2>/dev/null || true';

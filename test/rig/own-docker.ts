@@ -9,7 +9,7 @@ import { SAMPLE_IMAGE, docker } from '../harness/docker.js';
 import { eventually } from '../../scripts/eventually.js';
 
 const LOCAL = fileURLToPath(new URL('../../.local/', import.meta.url));
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 180_000;
 
 export interface OwnDockerOptions {
   liveRestore?: boolean;

@@ -7,7 +7,7 @@ import { eventually } from '../../scripts/eventually.js';
 
 const run = promisify(execFile);
 const OUTPUT = { maxBuffer: 64 * 1024 * 1024 };
-const BOOT_MS = 60_000;
+const BOOT_MS = 300_000;
 const IMAGE = 'gpurent/systemd:1';
 /** The same with nginx, Caddy, Prometheus, nftables and ufw; at night only. */
 export const SERVICES_IMAGE = 'gpurent/services:1';

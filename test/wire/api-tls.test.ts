@@ -64,5 +64,5 @@ it('lets connections go on which a handshake has failed, or never ended', async 
   const halfOpen = dial(Buffer.from('1603010200010001fc0303', 'hex'));
   const garbage = dial(Buffer.from('GET / HTTP/1.1'));
   await eventually('the failed one to be let go', () => garbage.closed);
-  await eventually('the half-open one to be let go', () => halfOpen.closed, 20_000);
+  await eventually('the half-open one to be let go', () => halfOpen.closed, 60_000);
 });

@@ -20,8 +20,8 @@ import { accessTo, type VmSupport } from './vm-support.js';
 const GB = 1_000_000_000;
 /** Time for the runner to power off a guest that has not shut down. */
 const POWER_OFF_S = 10;
-/** Time for a guest that has only just booted to shut down. */
-const LEAST_GRACE_S = 20;
+/** Time for a guest that has only just booted to shut down; on an emulated processor it takes much longer. */
+const LEAST_GRACE_S = { kvm: 20, tcg: 120 } as const;
 
 export interface VmParts {
   engine: Engine;
@@ -42,7 +42,7 @@ export class VirtualMachines implements WorkloadKind {
   constructor(private readonly parts: VmParts) {
     const { settings } = parts;
     this.graceS = settings.stopSeconds + POWER_OFF_S;
-    this.leastGraceS = Math.min(LEAST_GRACE_S, this.graceS);
+    this.leastGraceS = Math.min(LEAST_GRACE_S[settings.accelerator ?? 'kvm'], this.graceS);
   }
 
   async fetch(spec: WorkloadSpec, onProgress: OnProgress, signal: AbortSignal): Promise<void> {
