@@ -52,14 +52,15 @@ install_release() {
 # install_program PROGRAM ENTRY USER VARIABLE CONFIG: installs a command that runs as the service's user, with the same settings.
 install_program() {
   local program=$1 entry=$2 user=$3 variable=$4 config=$config_dir/$5
-  local become=
+  local become='' main=$prefix/$entry/dist/$entry/main.js
+  if [ "$entry" = control-plane ]; then main=$prefix/$entry/dist/bundle/control-plane.js; fi
   if [ "$user" != root ]; then become="if [ \"\$(id -u)\" = 0 ]; then exec runuser -u $user -- \"\$0\" \"\$@\"; fi"; fi
   cat >"/usr/local/bin/$program" <<EOF
 #!/bin/sh
 umask 077
 $become
 export $variable="\${$variable:-$config}" NODE_ENV=production
-exec $node $prefix/$entry/dist/$entry/main.js "\$@"
+exec $node $main "\$@"
 EOF
   chmod 755 "/usr/local/bin/$program"
 }

@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { Store } from '../../control-plane/store/store.js';
 import { systemClock } from '../../shared/clock.js';
 
-const PROGRAM = fileURLToPath(new URL('../../dist/control-plane/main.js', import.meta.url));
+const PROGRAM = fileURLToPath(new URL('../../dist/bundle/control-plane.js', import.meta.url));
 
 let folder: string;
 let database: string;

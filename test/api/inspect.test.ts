@@ -15,7 +15,7 @@ import { eventually } from '../../scripts/eventually.js';
 import type { InstanceBody } from '../harness/api-client.js';
 import { World } from '../contract/world.js';
 
-const PROGRAM = fileURLToPath(new URL('../../dist/control-plane/main.js', import.meta.url));
+const PROGRAM = fileURLToPath(new URL('../../dist/bundle/control-plane.js', import.meta.url));
 const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 let world: World;

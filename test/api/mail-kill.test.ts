@@ -12,7 +12,7 @@ import { TestControlPlane } from '../harness/control-plane.js';
 import { mailsAreSettled, mailsOf } from '../harness/mails.js';
 import { TestSmtp } from '../harness/smtp.js';
 
-const PROGRAM = fileURLToPath(new URL('../../dist/control-plane/main.js', import.meta.url));
+const PROGRAM = fileURLToPath(new URL('../../dist/bundle/control-plane.js', import.meta.url));
 const MINUTE_MS = 60_000;
 
 it('a control plane that is killed while it waits for the answer to a mail sends it once more, as the same mail', async () => {

@@ -14,7 +14,7 @@ import { TestControlPlane } from '../harness/control-plane.js';
 import { ManualClock } from '../harness/manual-clock.js';
 import { TestSmtp } from '../harness/smtp.js';
 
-const PROGRAM = fileURLToPath(new URL('../../dist/control-plane/main.js', import.meta.url));
+const PROGRAM = fileURLToPath(new URL('../../dist/bundle/control-plane.js', import.meta.url));
 
 const folder = mkdtempSync(join(tmpdir(), 'gpurent-mail-'));
 const running: TestSmtp[] = [];

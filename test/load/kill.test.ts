@@ -14,7 +14,7 @@ import { eventually } from '../../scripts/eventually.js';
 import { FakeAgent } from '../harness/fake-agent.js';
 import { INSTANCES, populate } from '../harness/large-marketplace.js';
 
-const PROGRAM = fileURLToPath(new URL('../../dist/control-plane/main.js', import.meta.url));
+const PROGRAM = fileURLToPath(new URL('../../dist/bundle/control-plane.js', import.meta.url));
 const KILLS = Number(process.env['TEST_KILLS'] ?? 6);
 const WRITERS = 4;
 const HOSTS = 4;

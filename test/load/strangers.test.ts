@@ -15,7 +15,7 @@ import { silentLogger } from '../../shared/logger.js';
 import { certificateFor } from '../harness/certificate.js';
 import { FakeAgent } from '../harness/fake-agent.js';
 
-const PROGRAM = fileURLToPath(new URL('../../dist/control-plane/main.js', import.meta.url));
+const PROGRAM = fileURLToPath(new URL('../../dist/bundle/control-plane.js', import.meta.url));
 const PATIENCE_MS = 60_000;
 const MIB = 1024 * 1024;
 const OPERATOR = { email: 'op@example.com', password: 'operator password' };
