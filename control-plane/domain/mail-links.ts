@@ -48,3 +48,16 @@ export function mailLinks(publicUrl: string): MailLinks {
     unsubscribe: (token) => `${publicUrl}/v1/mail/unsubscribe/${token}`,
   };
 }
+
+/** Returns the links with the pages of this organization, and not of the one that the reader has chosen last. */
+export function linksOf(organizationId: string, links: MailLinks): MailLinks {
+  const open = (url: string) => `${url}${url.includes('?') ? '&' : '?'}active_organization=${organizationId}`;
+  const { billing, transactions, instances, keys } = links;
+  return {
+    ...links,
+    billing: open(billing),
+    transactions: open(transactions),
+    instances: open(instances),
+    keys: open(keys),
+  };
+}

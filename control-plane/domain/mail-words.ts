@@ -1,6 +1,6 @@
 import type { Role } from './caller.js';
 import type { MailContent, MailItem } from './mail.js';
-import type { MailLinks } from './mail-links.js';
+import { linksOf, type MailLinks } from './mail-links.js';
 import { dollars } from './money.js';
 
 /** What a mail says about one thing. */
@@ -48,7 +48,8 @@ const toStop = ({ instances }: MailLinks) => `Or stop the instances that you do 
 const toStart = ({ instances }: MailLinks) => `Then start the instances again: ${instances}`;
 
 /** Returns what a mail says about one thing. */
-export function wordsOf(item: MailItem, links: MailLinks): MailWords {
+export function wordsOf(item: MailItem, all: MailLinks): MailWords {
+  const links = 'organization_id' in item ? linksOf(item.organization_id, all) : all;
   const { api } = links;
   switch (item.kind) {
     case 'invite':

@@ -1,5 +1,20 @@
 import { HOUR_MS, MINUTE_MS } from '../../shared/time.js';
 
+/** Why a machine can need an act of an operator. */
+export const MACHINE_NEEDS = [
+  'machine_away',
+  'machine_lost',
+  'machine_refusing',
+  'commands_failing',
+  'gpus_unhealthy',
+  'disks_unlimited',
+] as const;
+export type MachineNeed = (typeof MACHINE_NEEDS)[number];
+
+/** Why an organization can need one. */
+export const ORGANIZATION_NEEDS = ['payment_disputed', 'organization_suspended'] as const;
+export type OrganizationNeed = (typeof ORGANIZATION_NEEDS)[number];
+
 /** What can need an act of an operator: what concerns everybody first, then what concerns a machine, a renter. */
 export const NEED_KINDS = [
   'clock_untrusted',
@@ -7,17 +22,11 @@ export const NEED_KINDS = [
   'worker_failing',
   'settlement_late',
   'mail_waiting',
-  'machine_away',
-  'machine_lost',
-  'machine_refusing',
-  'commands_failing',
-  'gpus_unhealthy',
-  'disks_unlimited',
+  ...MACHINE_NEEDS,
   'command_stuck',
   'workload_quarantined',
   'stop_ignored',
-  'payment_disputed',
-  'organization_suspended',
+  ...ORGANIZATION_NEEDS,
 ] as const;
 export type NeedKind = (typeof NEED_KINDS)[number];
 

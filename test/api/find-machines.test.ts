@@ -43,7 +43,12 @@ it('takes no letter of a name for a wildcard, and finds nothing that was removed
   expect(namesOf(await find({ name: '100%' }))).toEqual(['100% _a']);
   expect(namesOf(await find({ name: '%' }))).toEqual([]);
   const [gone] = (await find({ name: 'rank' })).items;
+  const offer = { machine_id: gone?.id, num_gpus: 1, price_per_hour_micro: 1, storage_price_per_gb_hour_micro: 1 };
+  const { id } = await test.operator.post<{ id: string }>('/v1/operator/offers', offer);
+  const offers = async () => (await test.operator.get<Page>('/v1/operator/offers?withdrawn=false')).items;
+  expect((await offers()).map((each) => each.id)).toEqual([id]);
   await test.operator.request('DELETE', `/v1/operator/machines/${gone?.id}`);
+  expect(await offers()).toEqual([]);
   expect(namesOf(await find({ name: 'rank' }))).toEqual([]);
 });
 

@@ -168,6 +168,17 @@ describe('a mail of what has happened', () => {
     }
   });
 
+  it('opens the pages of its organization, whichever its reader has chosen last', async () => {
+    happens('billing.balance_low', low());
+    const { mail } = await only();
+    const of = `active_organization=${renter.organizationId}`;
+    expect(mail.text).toContain(`${PUBLIC_URL}/billing?${of}\n`);
+    expect(mail.text).toContain(`${PUBLIC_URL}/instances?${of}\n`);
+    smtp.received.length = 0;
+    happens('billing.paid', { amount_micro: 1_000_000, balance_micro: 1, payment_id: 'pi_2' });
+    expect((await only()).mail.html).toContain(`href="${PUBLIC_URL}/billing?tab=transactions&amp;${of}"`);
+  });
+
   it('can be ended with one click if it warns, and not if it is about what has happened to money', async () => {
     happens('billing.balance_low', low());
     const { mail } = await only();
@@ -176,7 +187,7 @@ describe('a mail of what has happened', () => {
     expect(list).toMatchObject({ 'unsubscribe-post': { name: 'List-Unsubscribe=One-Click' } });
     expect(mail.text).toContain(list.unsubscribe.url);
     smtp.received.length = 0;
-    happens('billing.paid', { amount_micro: 1_000_000, balance_micro: 1, payment_id: 'pi_2' });
+    happens('billing.paid', { amount_micro: 1_000_000, balance_micro: 1, payment_id: 'pi_5' });
     expect((await only()).raw).not.toMatch(/unsubscribe/i);
   });
 

@@ -27,6 +27,12 @@ afterAll(() => test.stop());
 const overview = () => test.operator.get<Overview>('/v1/operator/overview');
 const need = async (kind: Need['kind']) => (await overview()).needs.find((each) => each.kind === kind);
 
+/** The names, or the ids without one, that the list of machines or of organizations has for a need. */
+async function listed(what: 'machines' | 'organizations', kind: Need['kind'], more = ''): Promise<string[]> {
+  const path = `/v1/operator/${what}?need=${kind}${more}`;
+  return (await test.operator.get<{ items: { name: string }[] }>(path)).items.map(({ name }) => name);
+}
+
 async function gauge(name: string): Promise<number> {
   const text = await (await fetch(`${test.url}/metrics`)).text();
   return Number(
@@ -67,6 +73,8 @@ it('counts each GPU once, and by the rules of the metrics', async () => {
   await eventually('both to be unhealthy', async () => (await gauge('gpurent_gpus_unhealthy')) === 2);
   expect((await overview()).gpus).toEqual([{ ...none, gpu_model, total: 4, sold: 1, free: 2, unhealthy: 1 }]);
   expect(await gauge('gpurent_gpus{state="unhealthy"}')).toBe(1);
+  expect(await listed('machines', 'gpus_unhealthy')).toEqual(['counted']);
+  expect(await listed('machines', 'machine_away')).toEqual([]);
   expect((await need('gpus_unhealthy'))?.items).toMatchObject([
     { subject: `machines/${agent.hostId}`, name: 'counted', message: '2 of its GPUs, 1 of them rented: Xid 79' },
   ]);
@@ -86,6 +94,9 @@ it('names a machine that is away, until it is lost and removed', async () => {
   expect((await need('machine_away'))?.count).toBe(await gauge('gpurent_hosts{state="away"}'));
   await test.operator.post(`/v1/operator/machines/${agent.hostId}/lost`);
   expect(await isNamed()).toBe(false);
+  expect(await listed('machines', 'machine_away')).not.toContain('rack');
+  expect(await listed('machines', 'machine_lost')).toEqual(['rack']);
+  expect(await listed('machines', 'machine_lost', '&name=other')).toEqual([]);
   expect(await need('machine_lost')).toMatchObject({ count: 1, items: [{ name: 'rack', machine_id: agent.hostId }] });
   await test.operator.delete(`/v1/operator/machines/${agent.hostId}`);
   expect(await need('machine_lost')).toBeUndefined();
@@ -125,6 +136,8 @@ it('names the first ten of a kind and counts the others', async () => {
     return found?.count === before + 12 && found;
   });
   expect(many.items).toHaveLength(10);
+  expect(await listed('machines', 'machine_away')).toHaveLength(many.count);
+  expect(await listed('machines', 'machine_away', '&name=many')).toHaveLength(12);
   const times = many.items.map(({ since }) => since ?? 'never');
   expect(times).toEqual(times.toSorted());
   expect(JSON.stringify(await overview()).length).toBeLessThan(6_000);
@@ -182,12 +195,18 @@ it('names workloads in quarantine, disputes and suspended organizations', async 
   const path = `/v1/operator/organizations/${organization_id}`;
   await test.operator.post(`${path}/dispute`);
   expect(await need('payment_disputed')).toMatchObject({ count: 1, items: [{ organization_id }] });
+  expect(await listed('organizations', 'payment_disputed')).toEqual(["Renter's organization"]);
   await test.operator.delete(`${path}/dispute`);
   expect(await need('payment_disputed')).toBeUndefined();
+  expect(await listed('organizations', 'payment_disputed')).toEqual([]);
+  expect(await listed('organizations', 'organization_suspended')).toEqual([]);
   await test.operator.post(`${path}/suspend`, { reason: 'it attacks others' });
   expect(await need('organization_suspended')).toMatchObject({
     items: [{ organization_id, message: 'it attacks others' }],
   });
+  expect(await listed('organizations', 'organization_suspended')).toEqual(["Renter's organization"]);
+  const both = await test.operator.request('GET', '/v1/operator/organizations?need=payment_disputed&name=x');
+  expect(both).toMatchObject({ status: 422, body: { code: 'VALIDATION_FAILED' } });
 });
 
 it('names a worker that fails', async () => {

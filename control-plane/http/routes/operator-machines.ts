@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { MACHINE_NEEDS } from '../../domain/need.js';
 import {
   createEnrollmentToken,
   listEnrollmentTokens,
@@ -15,9 +16,24 @@ import {
 } from '../../services/machines/machines.js';
 import { setMaintenance } from '../../services/machines/maintenance.js';
 import { revokeCredentials } from '../../services/machines/credentials.js';
+import { idsInNeed } from '../../services/oversight/operator-overview.js';
 import { declareLost, removeMachine } from '../../services/reconciler/lost-machines.js';
+import type { Metrics } from '../metrics.js';
 import { OPERATOR, accountOf } from '../policy.js';
-import { body, flag, integer, iso, isoOrNull, list, nullable, optional, text, timestamp, uuid } from '../schemas.js';
+import {
+  body,
+  choice,
+  flag,
+  integer,
+  iso,
+  isoOrNull,
+  list,
+  nullable,
+  optional,
+  text,
+  timestamp,
+  uuid,
+} from '../schemas.js';
 import { timeOf } from '../times.js';
 import { machineFacts } from './offers.js';
 import { idOf, NoContent, page, pageFields, viewPage, type Routes } from './routes.js';
@@ -101,6 +117,7 @@ const MachineQuery = Type.Object({
       maxLength: 64,
     }),
     outdated: flag('True: only machines whose agent is older than the control plane; false: only the others'),
+    need: choice([...MACHINE_NEEDS], 'Only machines that need an act for this reason, as the overview counts them'),
   }),
 });
 
@@ -197,24 +214,33 @@ export const credentialRoutes: Routes = (app, platform) => {
   );
 };
 
+/** Routes for operators: the list of machines. `metrics` knows what only the process knows. */
+export const machineListRoutes =
+  (metrics: Metrics): Routes =>
+  (app, platform) => {
+    app.get(
+      '/v1/operator/machines',
+      {
+        config: { policy: OPERATOR },
+        schema: {
+          operationId: 'listMachines',
+          summary: 'List the machines, newest first',
+          description: 'Those that are looked for by `name` are in the order of their names.',
+          querystring: MachineQuery,
+          response: { 200: page(Machine) },
+        },
+      },
+      ({ query: { need, ...request } }) => {
+        const ids = need && idsInNeed(platform, need, metrics.signals());
+        return viewPage(listMachines(platform, { ...request, ids }), machineView);
+      },
+    );
+  };
+
 /** Routes for operators: machines. */
 export const operatorMachineRoutes: Routes = (app, platform) => {
   const config = { policy: OPERATOR };
 
-  app.get(
-    '/v1/operator/machines',
-    {
-      config,
-      schema: {
-        operationId: 'listMachines',
-        summary: 'List the machines, newest first',
-        description: 'Those that are looked for by `name` are in the order of their names.',
-        querystring: MachineQuery,
-        response: { 200: page(Machine) },
-      },
-    },
-    (request) => viewPage(listMachines(platform, request.query), machineView),
-  );
   app.get(
     '/v1/operator/machines/:id',
     {

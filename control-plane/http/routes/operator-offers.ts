@@ -50,7 +50,7 @@ const OfferQuery = Type.Object({
   ...optional({
     machine_id: uuid('Only offers of this machine'),
     gpu_model: text('Only offers with this GPU model', { maxLength: 256 }),
-    withdrawn: flag('True: only withdrawn offers; false: only the others'),
+    withdrawn: flag('True: only withdrawn offers; false: only the others of machines that were not removed'),
   }),
 });
 const TermsBody = body({ ...optional(prices), ...holding });

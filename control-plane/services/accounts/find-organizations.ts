@@ -1,3 +1,4 @@
+import type { OrganizationNeed } from '../../domain/need.js';
 import { invalidField } from '../../domain/refusal.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
@@ -5,26 +6,46 @@ import { endOf, newestFirst, pageOf, type Page, type PageRequest } from '../syst
 import type { Platform } from '../system/platform.js';
 import type { OrganizationRow } from './organizations.js';
 
-/** What an operator looks for: the beginning of a name, or of the e-mail address of a member. */
+/** What an operator looks for: the beginning of a name, or of the e-mail address of a member, or what needs an act. */
 export interface OrganizationFilter {
   name?: string;
   member_email?: string;
+  need?: OrganizationNeed;
 }
 
 /**
- * Lists organizations for an operator, newest first; those that were looked for by a name or an address in the order of that. Refuses with
- * VALIDATION_FAILED if both are given.
+ * Lists organizations for an operator, newest first; those that were looked for by a name or an address in the order of that, and the
+ * suspended ones in the order in which something happens to what they have. Refuses with VALIDATION_FAILED if more than one is given.
  */
 export function listOrganizations(
   platform: Platform,
-  { name, member_email, ...request }: PageRequest & OrganizationFilter,
+  { name, member_email, need, ...request }: PageRequest & OrganizationFilter,
 ): Page<OrganizationRow> {
   if (name !== undefined && member_email !== undefined)
     throw invalidField('member_email', 'cannot be given together with name');
+  if (need !== undefined && (name !== undefined || member_email !== undefined))
+    throw invalidField('need', 'cannot be given together with name or member_email');
   return platform.store.transact((tx) => {
+    if (need === 'payment_disputed') return inDispute(tx, request);
+    if (need === 'organization_suspended') return suspended(tx, request);
     if (name !== undefined) return withName(tx, name, request);
     if (member_email !== undefined) return withMember(tx, member_email, request);
     return pageOf(tx, query.selectFrom('organizations').selectAll(), request, newestFirst());
+  });
+}
+
+function inDispute(tx: Tx, request: PageRequest): Page<OrganizationRow> {
+  const disputes = query.selectFrom('disputes').select('organization_id').where('state', '=', sql.lit('open'));
+  const found = query.selectFrom('organizations').selectAll().where('id', 'in', disputes);
+  return pageOf(tx, found, request, newestFirst());
+}
+
+/** Those that still have something, which is destroyed unless an operator restores them. */
+function suspended(tx: Tx, request: PageRequest): Page<OrganizationRow> {
+  const found = query.selectFrom('organizations').selectAll().where('suspension_look_at', 'is not', null);
+  return pageOf(tx, found, request, {
+    by: { suspension_look_at: 'asc', id: 'asc' },
+    keyOf: ({ suspension_look_at, id }) => [suspension_look_at ?? 0, id],
   });
 }
 

@@ -19,8 +19,13 @@ export interface OperatedOfferFilter {
   machine_id?: string;
   /** The model of the machine's first GPU, which is that of its offers. */
   gpu_model?: string;
+  /** True: withdrawn ones; false: the others, but for those of machines that were removed. */
   withdrawn?: boolean;
 }
+
+const IS_OF_PRESENT_MACHINE = sql<boolean>`EXISTS (
+  SELECT 1 FROM machines WHERE machines.id = offers.machine_id AND machines.removed_at IS NULL
+)`;
 
 /** Lists offers in every state for an operator, newest first. */
 export function allOffers(
@@ -30,7 +35,8 @@ export function allOffers(
   let all = query.selectFrom('offers').selectAll();
   if (machine_id !== undefined) all = all.where('machine_id', '=', machine_id);
   if (gpu_model !== undefined) all = all.where('gpu_model', '=', gpu_model);
-  if (withdrawn !== undefined) all = all.where('withdrawn_at', withdrawn ? 'is not' : 'is', null);
+  if (withdrawn === true) all = all.where('withdrawn_at', 'is not', null);
+  if (withdrawn === false) all = all.where('withdrawn_at', 'is', null).where(IS_OF_PRESENT_MACHINE);
   return platform.store.transact((tx) => {
     const { items, ...rest } = pageOf(tx, all, request, newestFirst());
     return { ...rest, items: items.map((offer) => describeForOperator(platform, tx, offer)) };

@@ -27,18 +27,23 @@ export type MachineDetails = Row<'machines'> & {
   gpus: GpuDetails[];
 };
 
-/** What an operator looks for: the beginning of a name; machines whose agent is older than the control plane, or only the others. */
+/**
+ * What an operator looks for: the beginning of a name; machines whose agent is older than the control plane, or only the others; the
+ * machines with some ids.
+ */
 export interface MachineFilter {
-  name?: string;
-  outdated?: boolean;
+  name?: string | undefined;
+  outdated?: boolean | undefined;
+  ids?: readonly string[] | undefined;
 }
 
 /** Lists, for an operator, machines that were not removed, newest first; those that were looked for by a name in the order of that. */
 export function listMachines(
   platform: Platform,
-  { name, outdated, ...request }: PageRequest & MachineFilter,
+  { name, outdated, ids, ...request }: PageRequest & MachineFilter,
 ): Page<MachineDetails> {
   let all = query.selectFrom('machines').selectAll().where('removed_at', 'is', null);
+  if (ids !== undefined) all = all.where('id', 'in', listOf(ids));
   return platform.store.transact((tx) => {
     if (outdated !== undefined) {
       const older = listOf(olderVersions(tx));

@@ -1,3 +1,4 @@
+import { MACHINE_NEEDS, type MachineNeed } from '../../domain/need.js';
 import { listOf, query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { findGpus } from '../machines/machines.js';
@@ -6,6 +7,26 @@ import { presenceOf } from './counts.js';
 import type { FleetMachine } from './fleet.js';
 import { MOST_ITEMS, needOf, oldestFirst, type Need, type NeedItem } from './need.js';
 
+/** Returns which machines need an act, and why. A machine can need several. */
+export function machinesInNeed(
+  platform: Platform,
+  fleet: readonly FleetMachine[],
+  failing: readonly string[],
+): Record<MachineNeed, FleetMachine[]> {
+  const [connected, away, lost] = (['connected', 'away', 'lost'] as const).map((presence) =>
+    fleet.filter(({ machine }) => presenceOf(platform, machine) === presence),
+  ) as [FleetMachine[], FleetMachine[], FleetMachine[]];
+  const failed = new Set(failing);
+  return {
+    machine_away: away,
+    machine_lost: lost,
+    machine_refusing: connected.filter(({ machine: { id } }) => platform.connections.troubleOf(id) !== null),
+    commands_failing: fleet.filter(({ machine: { id } }) => failed.has(id)),
+    gpus_unhealthy: fleet.filter(({ unhealthy }) => unhealthy > 0),
+    disks_unlimited: connected.filter(limitsNoDisks),
+  };
+}
+
 /** Returns what the machines need. The counts are those of the metrics `gpurent_hosts` and `gpurent_gpus_unhealthy`, in machines. */
 export function machineNeeds(
   platform: Platform,
@@ -13,37 +34,16 @@ export function machineNeeds(
   fleet: readonly FleetMachine[],
   failing: readonly string[],
 ): Need[] {
-  const { connections } = platform;
-  const [connected, away, lost] = (['connected', 'away', 'lost'] as const).map((presence) =>
-    fleet.filter(({ machine }) => presenceOf(platform, machine) === presence),
-  ) as [FleetMachine[], FleetMachine[], FleetMachine[]];
-  const refusing = connected.filter(({ machine: { id } }) => connections.troubleOf(id) !== null);
-  const failed = new Set(failing);
-  return [
-    ...needOf('machine_away', away.length, awayItems(tx, away)),
-    ...needOf('machine_lost', lost.length, oldestFirst(lost.map(lostItem))),
-    ...needOf(
-      'machine_refusing',
-      refusing.length,
-      firstOf(refusing).map((one) => ({
-        ...itemOf(one),
-        message: connections.obstacleOf(one.machine.id) ?? 'Docker on the host does not answer',
-      })),
-    ),
-    ...listed(
-      'commands_failing',
-      fleet.filter(({ machine: { id } }) => failed.has(id)),
-    ),
-    ...unhealthyNeed(
-      tx,
-      fleet.filter(({ unhealthy }) => unhealthy > 0),
-    ),
-    ...listed('disks_unlimited', connected.filter(limitsNoDisks)),
-  ];
-}
-
-function listed(kind: 'commands_failing' | 'disks_unlimited', machines: readonly FleetMachine[]): Need[] {
-  return needOf(kind, machines.length, firstOf(machines).map(itemOf));
+  const machines = machinesInNeed(platform, fleet, failing);
+  const items: Record<MachineNeed, (machines: readonly FleetMachine[]) => readonly Partial<NeedItem>[]> = {
+    machine_away: (away) => awayItems(tx, away),
+    machine_lost: (lost) => oldestFirst(lost.map(lostItem)),
+    machine_refusing: (refusing) => firstOf(refusing).map((one) => refusingItem(platform, one)),
+    commands_failing: (failing) => firstOf(failing).map(itemOf),
+    gpus_unhealthy: (unhealthy) => firstOf(unhealthy).map((one) => unhealthyItem(tx, one)),
+    disks_unlimited: (unlimited) => firstOf(unlimited).map(itemOf),
+  };
+  return MACHINE_NEEDS.flatMap((kind) => needOf(kind, machines[kind].length, items[kind](machines[kind])));
 }
 
 const firstOf = <Item>(items: readonly Item[]) => items.slice(0, MOST_ITEMS);
@@ -69,18 +69,18 @@ function lostItem(one: FleetMachine) {
 }
 
 /** A GPU that is rented counts, too: its renter pays for it, and only an operator can help. */
-function unhealthyNeed(tx: Tx, machines: readonly FleetMachine[]): Need[] {
-  const items = firstOf(machines).map((one) => {
-    const unhealthy = findGpus(tx, one.machine.id).filter(({ healthy }) => healthy === 0);
-    const [first] = oldestFirst(
-      unhealthy.map((gpu) => ({ ...gpu, since: gpu.told_healthy === 0 ? gpu.told_at : null })),
-    );
-    const rented = unhealthy.filter(({ instance_id }) => instance_id !== null).length;
-    const which = `${unhealthy.length} of its GPUs${rented === 0 ? '' : `, ${rented} of them rented`}`;
-    const message = `${which}: ${first?.reason ?? 'no reason given'}`;
-    return { ...itemOf(one), since: first?.since ?? null, message };
-  });
-  return needOf('gpus_unhealthy', machines.length, items);
+function unhealthyItem(tx: Tx, one: FleetMachine): Partial<NeedItem> {
+  const unhealthy = findGpus(tx, one.machine.id).filter(({ healthy }) => healthy === 0);
+  const [first] = oldestFirst(unhealthy.map((gpu) => ({ ...gpu, since: gpu.told_healthy === 0 ? gpu.told_at : null })));
+  const rented = unhealthy.filter(({ instance_id }) => instance_id !== null).length;
+  const which = `${unhealthy.length} of its GPUs${rented === 0 ? '' : `, ${rented} of them rented`}`;
+  const message = `${which}: ${first?.reason ?? 'no reason given'}`;
+  return { ...itemOf(one), since: first?.since ?? null, message };
+}
+
+function refusingItem({ connections }: Platform, one: FleetMachine): Partial<NeedItem> {
+  const message = connections.obstacleOf(one.machine.id) ?? 'Docker on the host does not answer';
+  return { ...itemOf(one), message };
 }
 
 function limitsNoDisks({ machine: { disk_quota, quota_waived_at } }: FleetMachine): boolean {

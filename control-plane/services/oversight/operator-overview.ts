@@ -1,8 +1,10 @@
+import type { MachineNeed } from '../../domain/need.js';
 import type { Platform } from '../system/platform.js';
 import { countHosts, type Overview } from './counts.js';
 import { fleetOf } from './fleet.js';
 import { sumGpus, type GpuSum } from './gpu-sums.js';
 import type { Need } from './need.js';
+import { machinesInNeed } from './machine-needs.js';
 import { readNeeds, type Signals } from './needs.js';
 
 export interface OperatorOverview {
@@ -19,4 +21,10 @@ export function getOperatorOverview(platform: Platform, signals: Signals): Opera
     gpus: sumGpus(platform, fleet, tx.now),
     needs: readNeeds(platform, tx, fleet, signals),
   }));
+}
+
+/** Returns the ids of the machines that need an act for a reason, as the overview counts them. */
+export function idsInNeed(platform: Platform, need: MachineNeed, { failingHosts }: Signals): string[] {
+  const fleet = [...fleetOf(platform).machines()];
+  return machinesInNeed(platform, fleet, failingHosts)[need].map(({ machine }) => machine.id);
 }

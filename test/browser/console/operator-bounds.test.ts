@@ -72,10 +72,9 @@ it('shows three of each kind that needs an act, on request ten, and how many mor
   const needs = page.getByRole('listitem');
   await needs.filter({ hasText: 'And 117 more of these.' }).first().waitFor();
   const away = needs.filter({ hasText: 'And 517 more of these.' });
-  await away.getByRole('link', { name: 'All machines' }).waitFor();
+  await away.getByRole('link', { name: 'All of these' }).waitFor();
   expect(await needs.filter({ hasText: /rack-\d+ is away/ }).count()).toBe(3);
   await away.getByRole('button', { name: 'Show 7 more' }).click();
-  await needs.filter({ hasText: 'And 510 more of these.' }).getByRole('link', { name: 'All machines' }).waitFor();
   expect(await needs.filter({ hasText: /rack-\d+ is away/ }).count()).toBe(10);
   await page.getByRole('table', { name: 'GPUs by model' }).getByText('NVIDIA L40S').waitFor();
   await page
@@ -84,5 +83,12 @@ it('shows three of each kind that needs an act, on request ten, and how many mor
     .waitFor();
   await window.checkAccess();
   await window.shoot('operator-large');
+  await needs.filter({ hasText: 'And 510 more of these.' }).getByRole('link', { name: 'All of these' }).click();
+  await page.waitForURL('**/operator/machines?need=machine_away');
+  const states = page.getByRole('table', { name: 'Machines' }).locator('tbody tr td:nth-of-type(1)');
+  await expect.poll(async () => [...new Set(await states.allInnerTexts())]).toEqual(['away', 'away, 1 GPU unhealthy']);
+  await page.getByLabel('Needs an act').selectOption('lost and not removed');
+  await page.getByText('No machine is like this: lost and not removed.').waitFor();
+  await window.checkAccess();
   await window.close();
 });

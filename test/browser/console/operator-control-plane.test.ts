@@ -59,6 +59,10 @@ it('shows backups, workers and settings as they stand, without secrets, and lets
   await window.checkAccess();
   await window.shoot('operator-control-plane');
   await page.getByRole('button', { name: 'Confirm' }).click();
+  await page
+    .getByRole('alertdialog')
+    .getByText(/^The control plane has \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC. Its clock has gone ahead by 3,600 s\.$/)
+    .waitFor();
   await window.checkAccess('[role=alertdialog]');
   await page.getByRole('alertdialog').getByRole('button', { name: 'Confirm' }).click();
   await page.getByText('The clock is trusted.').waitFor();

@@ -47,7 +47,7 @@ it('finds a machine by the beginning of its name, in the address of the page', a
   await page.reload();
   await expect.poll(names).toEqual(['rack-lost']);
   await page.getByRole('link', { name: 'With an old agent' }).press('Enter');
-  await page.getByText('No machine with an old agent has a name that begins with “RACK-l”.').waitFor();
+  await page.getByText('No machine is like this: a name that begins with “RACK-l”, an old agent.').waitFor();
   await window.checkAccess();
   await page.getByRole('link', { name: 'Show all machines' }).press('Enter');
   await expect.poll(async () => (await names()).length).toBe(2);

@@ -129,6 +129,11 @@ it('keeps what was typed, but for the secret, while the operator proves who they
   await window.goTo(`${PATH}/acme`);
   expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('Acme Limited');
   expect(await page.getByLabel('Client secret').inputValue()).toBe('');
+  // Without it, the secret from before would stay.
+  await page.getByText('Type it again: it is kept nowhere.').waitFor();
+  expect(
+    await page.evaluate('document.querySelector("[name=client_secret], [type=password]").validity.valueMissing'),
+  ).toBe(true);
 });
 
 it('removes a company after it has said what follows', async () => {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { sealOrigin } from '../../../control-plane/services/instances/origin.js';
 import { eventually } from '../../../scripts/eventually.js';
 import { TestConsole, type ConsoleWindow } from '../../harness/console.js';
 import { FakeAgent } from '../../harness/fake-agent.js';
@@ -223,6 +224,17 @@ it('credits, suspends and restores an organization, on a phone, too', async () =
   await dialog.getByRole('button', { name: 'Change the suspension' }).click();
   await page.getByText(/^Suspended since .+: it attacks many$/).waitFor();
   expect(await keptDays()).toBe(60);
+  // What a colleague has changed meanwhile holds, and what was typed and not sent does not come back.
+  const longer = { reason: 'it attacks many', keep_disks_days: 90 };
+  await test.control.operator.post(`/v1/operator/organizations/${renter.organizationId}/suspend`, longer);
+  await page.reload();
+  for (const typed of ['5', '7']) {
+    await page.getByRole('button', { name: 'Change the suspension' }).click();
+    expect(await dialog.getByLabel('Days for which disks are kept').inputValue()).toBe('90');
+    await dialog.getByLabel('Days for which disks are kept').fill(typed);
+    await dialog.getByRole('button', { name: 'Keep it as it is' }).click();
+    await dialog.waitFor({ state: 'detached' });
+  }
   await page.getByRole('button', { name: 'Restore' }).click();
   await dialog.getByLabel('Reason').fill('it has stopped');
   await dialog.getByRole('button', { name: 'Restore' }).click();
@@ -279,6 +291,41 @@ it('adopts a workload of which only its host knows', async () => {
   await page.waitForURL(`**/operator/audit?of=${agent.hostId}`);
   await page.goBack();
   await window.shoot('operator-rented');
+  await window.close();
+});
+
+it('asks for the offer and the template that the host names and the restored database does not know', async () => {
+  const { control } = test;
+  const agent = await control.host({ name: 'older', gpus: 1 });
+  const [renter, offerId] = [await control.renter(), await control.offer(agent)];
+  const [gone, templateId] = [await control.template({ name: 'Gone' }), await control.template({ name: 'There' })];
+  await control.operator.delete(`/v1/operator/templates/${gone}`);
+  const gpuUuids = (agent.inventory['gpus'] as { uuid: string }[]).map(({ uuid }) => uuid);
+  const instanceId = randomUUID();
+  const origin = sealOrigin(control.core.platform.encryption, {
+    ...{ instance_id: instanceId, organization_id: renter.organizationId, template_id: gone, offer_id: randomUUID() },
+    ...{ label: 'kept', ssh_public_key: '', disk_gb: 40, price_per_hour_micro: 1, storage_price_per_gb_hour_micro: 1 },
+    release_stopped_after_ms: null,
+  });
+  agent.disconnect();
+  const state = 'WORKLOAD_STATE_RUNNING';
+  agent.workloads.set(instanceId, { state, sequence: 7, sshPort: 40_123, gpuUuids, lines: [], diskGb: 40, origin });
+  await agent.connect();
+  const window = await openAsOperator();
+  const { page } = window;
+  await window.goTo('/operator/quarantine');
+  await page.getByRole('button', { name: 'Adopt' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText('But its offer is not known here').waitFor();
+  await dialog.getByLabel('Template that it shows').selectOption(templateId);
+  await dialog.getByLabel('Offer whose terms apply').selectOption(offerId);
+  expect(await dialog.getByLabel('Disk in GB').count()).toBe(0);
+  await window.checkAccess();
+  await dialog.getByRole('button', { name: 'Adopt' }).click();
+  await page.getByText('Nothing is in quarantine').waitFor();
+  expect(await renter.api.get(`/v1/instances/${instanceId}`)).toMatchObject({
+    ...{ status: 'running', disk_gb: 40, label: 'kept', price_per_hour_micro: 1_000_000 },
+  });
   await window.close();
 });
 

@@ -93,6 +93,30 @@ it('goes on in the next organization, at the same address, once its member was r
   await window.close();
 });
 
+it('opens a page of the organization that a link names, for this tab alone and if its reader is a member', async () => {
+  const bob = await test.control.renter(0);
+  await join(bob, 'member');
+  const window = await test.openFor(bob, bob.organizationId);
+  const { page } = window;
+  window.expectComplaints(/403|ERR_/);
+  const shows = (money: string) => page.waitForSelector(`header >> text=${money}`);
+  await window.goTo(`/billing?tab=transactions&active_organization=${ann.organizationId}`);
+  await shows('$3.00');
+  await page.getByText('in this tab, as the link says.').waitFor();
+  expect(new URL(page.url()).search).toBe('?tab=transactions');
+  await page.reload();
+  await shows('$3.00');
+  const other = await window.context.newPage();
+  await other.goto('/billing');
+  await other.waitForSelector('header >> text=$0.00');
+  // An organization of others is left again, for the one that Bob has chosen.
+  const stranger = await test.control.renter(9_000_000);
+  await window.goTo(`/billing?active_organization=${stranger.organizationId}`);
+  await shows('$0.00');
+  expect(new URL(page.url()).pathname).toBe('/billing');
+  await window.close();
+});
+
 it('keeps what was typed for whoever has typed it, and for nobody else', async () => {
   const [bob, cid] = [await test.control.renter(), await test.control.renter()];
   const window = await test.open(bob);

@@ -1,12 +1,15 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, Outlet, useRouterState } from '@tanstack/react-router';
 import { lazy, Suspense, useEffect, useRef } from 'react';
+import type { Me } from '../../data/models.js';
+import { isOfLink } from '../../data/organization.js';
 import { me } from '../../data/queries.js';
 import { useMay } from '../../data/rights.js';
 import { classNames } from '../../parts/class-names.js';
 import { OnlyFor } from '../../parts/only-for.js';
 import { Page } from '../../parts/page.js';
 import { Skeleton } from '../../parts/states.js';
+import { say } from '../../parts/toast.js';
 import { belongsTo, isForOperators, isForReaders, isOfOrganization, OPERATOR_PAGES, PAGES } from '../navigation.js';
 import { BalanceLine } from './balance-line.js';
 import { ConnectionLine } from './connection-line.js';
@@ -29,6 +32,7 @@ export function Shell() {
   const isOperator = data?.user.is_operator === true;
   const hasNone = data?.active_organization_id === null;
   useFocusOnNewPage(main);
+  useLinkSaid(data);
   return (
     <div className={styles.shell}>
       <a className={styles.skip} href="#main">
@@ -120,4 +124,12 @@ function useFocusOnNewPage(main: React.RefObject<HTMLElement | null>): void {
     main.current?.focus({ preventScroll: true });
     window.scrollTo(0, 0);
   }, [path, main]);
+}
+
+/** Says for which organization one acts, where a link has decided it: its page could look like that of another one. */
+function useLinkSaid(reader: Me | undefined): void {
+  const name = reader?.memberships.find(({ organization_id: id }) => id === reader.active_organization_id)?.name;
+  useEffect(() => {
+    if (isOfLink && name !== undefined) say(`You act for ${name} in this tab, as the link says.`);
+  }, [name]);
 }

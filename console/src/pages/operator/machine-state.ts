@@ -26,7 +26,7 @@ export function takesInstances(machine: Machine, now: number): boolean {
 function whyClosed(machine: Machine, now: number): string[] {
   return [
     ...(machine.cordoned ? ['cordoned'] : []),
-    ...(isInMaintenance(machine, now) ? ['in maintenance'] : []),
+    ...maintenanceWords(machine, now),
     ...(machine.obstacle === null ? [] : [machine.obstacle]),
     ...(limitsNoDisks(machine) ? ['it does not limit the disks of renters'] : []),
   ];
@@ -37,8 +37,14 @@ export function limitsNoDisks({ disk_quota, disk_quota_waived }: Machine): boole
   return disk_quota === 'none' && !disk_quota_waived;
 }
 
-function isInMaintenance({ maintenance }: Machine, now: number): boolean {
-  return maintenance !== null && Date.parse(maintenance.starts_at) <= now && now < Date.parse(maintenance.ends_at);
+/** Nothing starts on a machine from an hour before its maintenance on. */
+const LEAD_MS = 3_600_000;
+
+function maintenanceWords({ maintenance }: Machine, now: number): string[] {
+  if (maintenance === null || now >= Date.parse(maintenance.ends_at)) return [];
+  const startsIn = Date.parse(maintenance.starts_at) - now;
+  if (startsIn <= 0) return ['in maintenance'];
+  return startsIn <= LEAD_MS ? ['in maintenance within the hour'] : [];
 }
 
 /** Returns the state of a machine: a shape, and words for all that holds. Of a lost one nothing else matters. */

@@ -35,6 +35,12 @@ export type Issuer = Answers['Issuer'];
 export type Revenue = Answers['Revenue'];
 export type Overview = Answers['OperatorOverview'];
 export type Need = Answers['Need'];
+export type MachineNeed = NonNullable<
+  NonNullable<paths['/v1/operator/machines']['get']['parameters']['query']>['need']
+>;
+export type OrganizationNeed = NonNullable<
+  NonNullable<paths['/v1/operator/organizations']['get']['parameters']['query']>['need']
+>;
 export type NeedItem = Need['items'][number];
 export type DailyRevenue = Answers['DailyRevenue'];
 export type Adoption = NonNullable<

@@ -1,4 +1,5 @@
 import type { LinkProps } from '@tanstack/react-router';
+import { MACHINE_NEEDS, ORGANIZATION_NEEDS } from './listed-needs.js';
 import type { Need, NeedItem } from './models.js';
 
 interface Words {
@@ -16,6 +17,7 @@ const BACKUPS = { to: '/operator/control-plane', words: 'Look at the backups' } 
 const IGNORED = { to: '/operator/ignored-stops', words: 'Credit it' } as const;
 const WORKERS = { to: '/operator/control-plane', search: { tab: 'workers' }, words: 'Look at the workers' } as const;
 const MAIL = { to: '/operator/control-plane', search: { tab: 'settings' }, words: 'Look at the settings' } as const;
+const QUARANTINE_LIST = { to: '/operator/quarantine', words: 'Look at the quarantine' } as const;
 const QUARANTINE = { to: '/operator/quarantine', words: 'Adopt or remove it' } as const;
 
 /** The kinds of needs in words. The guide to the alerts says more of each. */
@@ -65,11 +67,15 @@ const WORDS: Readonly<Record<Need['kind'], Words>> = {
   command_stuck: {
     what: (name) => `${name} has not done a command`,
     then: '',
-    link: ({ machine_id }) => ({
-      to: '/operator/instances',
-      search: { waiting: true, ...(machine_id === null ? {} : { machine: machine_id }) },
-      words: 'Look at what waits',
-    }),
+    link: ({ machine_id, organization_id }) => {
+      // The removal of a workload that is nobody's instance.
+      if (organization_id === null) return QUARANTINE_LIST;
+      return {
+        to: '/operator/instances',
+        search: { waiting: true, ...(machine_id === null ? {} : { machine: machine_id }) },
+        words: 'Look at what waits',
+      };
+    },
   },
   workload_quarantined: {
     what: (name) => `${name} has a workload in quarantine`,
@@ -133,7 +139,12 @@ export function listOf(kind: Need['kind']): Target {
     return { to: '/operator/instances', search: { waiting: true }, words: 'All instances that wait' };
   if (kind === 'workload_quarantined') return { to: '/operator/quarantine', words: 'All in quarantine' };
   if (kind === 'stop_ignored') return { to: '/operator/ignored-stops', words: 'All ignored stops' };
-  if (kind === 'payment_disputed' || kind === 'organization_suspended')
-    return { to: '/operator/organizations', words: 'All organizations' };
+  const words = 'All of these';
+  if (isOf(ORGANIZATION_NEEDS, kind)) return { to: '/operator/organizations', search: { need: kind }, words };
+  if (isOf(MACHINE_NEEDS, kind)) return { to: '/operator/machines', search: { need: kind }, words };
   return { to: '/operator/machines', words: 'All machines' };
+}
+
+function isOf<Kind extends string>(needs: Readonly<Record<Kind, string>>, kind: string): kind is Kind {
+  return Object.hasOwn(needs, kind);
 }

@@ -18,10 +18,13 @@ interface Props<Item> {
 
 /** A list of the API, page by page, looked at again every few seconds. */
 export function Paged<Item>({ name, read, isReadOnce = false, empty, children }: Props<Item>) {
-  const query = useInfiniteQuery({
-    ...inPages(['operator', ...name], read),
-    ...(isReadOnce ? { staleTime: Infinity } : { refetchInterval: LOOK_AGAIN_MS }),
-  });
+  const list = inPages(['operator', ...name], read);
+  const query = useInfiniteQuery(
+    isReadOnce
+      ? { ...list, staleTime: Infinity }
+      : // Each page costs a request: the more of them are shown, the less often they are read again.
+        { ...list, refetchInterval: ({ state: { data } }) => LOOK_AGAIN_MS * (data?.pages.length ?? 1) },
+  );
   return (
     <Loaded query={query} rows={4}>
       {(list) => {

@@ -8,6 +8,8 @@ export const OPERATED = [['operator']] as const;
 export const LOOK_AGAIN_MS = 10_000;
 const OVERVIEW_MS = 30_000;
 const PAGE = 500;
+/** So many of the newest machines are offered to choose from. */
+export const MOST_MACHINES = PAGE;
 
 /** What needs an act, and how many machines and GPUs are what. */
 export const overview = queryOptions({

@@ -25,6 +25,8 @@ interface Props {
   /** The word on the button that does nothing: `Cancel` where there is nothing to keep. */
   no?: string;
   act: (reason: string) => Promise<unknown>;
+  /** Called when the dialog is closed, sent or not. */
+  onClose?: () => void;
   /** Whether what else is filled in can be sent. */
   isComplete?: boolean;
   /** Whether the answer to the same act with this reason was lost: see `useOneRequest`. */
@@ -47,7 +49,10 @@ export function ReasonButton(props: Props) {
     setOpen(true);
     setWasOpen(true);
   };
-  const close = () => setOpen(false);
+  const close = () => {
+    setOpen(false);
+    props.onClose?.();
+  };
   return (
     <>
       <Button onClick={open} aria-haspopup="dialog" aria-label={about === undefined ? undefined : `${label}: ${about}`}>

@@ -14,6 +14,8 @@ import { FindForm } from '../find-form.js';
 import { isId } from '../ids.js';
 import { gpuWords, isSold, machineState } from '../machine-state.js';
 import type { Machine } from '../models.js';
+import { NeedFilter } from '../need-filter.js';
+import { MACHINE_NEEDS } from '../listed-needs.js';
 import styles from '../operator.module.css';
 import { Paged } from '../paged.js';
 import { AgentVersion } from './agent-version.js';
@@ -57,6 +59,11 @@ export default function MachinesPage() {
             : navigate({ search: changedSearch(search, { find: text === '' ? undefined : text }) }))
         }
       />
+      <NeedFilter
+        words={MACHINE_NEEDS}
+        value={search.need}
+        onChoose={(need) => void navigate({ search: changedSearch(search, { need }) })}
+      />
       <Paged
         name={['machines', ...Object.entries(filter).flat().map(String)]}
         read={(query, signal) =>
@@ -70,20 +77,31 @@ export default function MachinesPage() {
   );
 }
 
-function NoneFound({ search: { find, outdated }, add }: { search: MachinesSearch; add: ReactNode }) {
-  if (find !== undefined)
+function NoneFound({ search, add }: { search: MachinesSearch; add: ReactNode }) {
+  if (search.find !== undefined || search.need !== undefined)
     return (
       <p role="status">
-        {outdated ? 'No machine with an old agent has a name that begins' : 'No name begins'} with “{find}”.{' '}
-        <Link to="/operator/machines">Show all machines</Link>
+        No machine is like this: {wordsOf(search)}. <Link to="/operator/machines">Show all machines</Link>
       </p>
     );
-  if (outdated) return <Empty title="No agent is older than the control plane">Nothing is to be upgraded.</Empty>;
+  if (search.outdated)
+    return <Empty title="No agent is older than the control plane">Nothing is to be upgraded.</Empty>;
   return (
     <Empty title="There is no machine yet" action={add}>
       A machine is enrolled with one line on its host.
     </Empty>
   );
+}
+
+/** Says what was looked for. */
+function wordsOf({ find, outdated, need }: MachinesSearch): string {
+  return [
+    find === undefined ? undefined : `a name that begins with “${find}”`,
+    outdated ? 'an old agent' : undefined,
+    need === undefined ? undefined : MACHINE_NEEDS[need],
+  ]
+    .filter((each) => each !== undefined)
+    .join(', ');
 }
 
 function Machines({ machines }: { machines: readonly Machine[] }) {

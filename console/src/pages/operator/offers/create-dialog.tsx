@@ -11,7 +11,7 @@ import { CountField } from '../count-field.js';
 import { gpuWords } from '../machine-state.js';
 import type { Machine, NewOffer } from '../models.js';
 import styles from '../operator.module.css';
-import { newestMachines, OPERATED } from '../queries.js';
+import { machine as machineOf, MOST_MACHINES, newestMachines, OPERATED } from '../queries.js';
 import { NEW_TERMS, termsOf } from './terms.js';
 import { TermsFields } from './terms-fields.js';
 
@@ -22,31 +22,45 @@ export function CreateDialog() {
   const { machine } = route.useSearch();
   const navigate = route.useNavigate();
   const query = useQuery({ ...newestMachines, enabled: machine !== undefined });
+  // The address can name a machine that is not among the newest.
+  const isNamed = machine !== undefined && machine !== '';
+  const named = useQuery({ ...machineOf(machine ?? ''), enabled: isNamed }).data;
   const close = () => void navigate({ search: ({ machine: _, ...rest }) => rest, replace: true });
   return (
     <Dialog title="Offer GPUs of a machine" isOpen={machine !== undefined} onClose={close}>
       <LoadedInDialog query={query} rows={4} onClose={close}>
         {(machines) => (
-          <CreateForm machines={machines.filter(({ lost }) => !lost)} chosen={machine ?? ''} close={close} />
+          <CreateForm
+            machines={withNamed(named, machines).filter(({ lost }) => !lost)}
+            isAll={machines.length < MOST_MACHINES}
+            chosen={machine ?? ''}
+            close={close}
+          />
         )}
       </LoadedInDialog>
     </Dialog>
   );
 }
 
+function withNamed(named: Machine | undefined, machines: readonly Machine[]): readonly Machine[] {
+  return named === undefined || machines.some(({ id }) => id === named.id) ? machines : [named, ...machines];
+}
+
 interface Props {
   machines: readonly Machine[];
+  /** Whether there are no more machines than these. */
+  isAll: boolean;
   chosen: string;
   close: () => void;
 }
 
-function CreateForm({ machines, chosen, close }: Props) {
+function CreateForm({ machines, isAll, chosen, close }: Props) {
   const [machineId, setMachineId] = useState(chosen || (machines[0]?.id ?? ''));
   const [count, setCount] = useState('1');
   const [draft, setDraft] = useState(NEW_TERMS);
   const [isTried, setTried] = useState(false);
   const choices = machines.map((each) => ({ value: each.id, label: `${each.name}: ${gpuWords(each)}` }));
-  // The address can name a machine that is not among the newest.
+  // Until it is read.
   const isListed = chosen === '' || machines.some(({ id }) => id === chosen);
   const read = termsOf(draft);
   const create = useAct(
@@ -61,7 +75,11 @@ function CreateForm({ machines, chosen, close }: Props) {
   if (machines.length === 0) return <NoMachine close={close} />;
   return (
     <Form className={styles.form} onSubmit={submit} error={create.error}>
-      <Field name="machine_id" label="Machine">
+      <Field
+        name="machine_id"
+        label="Machine"
+        hint={isAll ? undefined : 'The newest are here. To offer an older one, begin at its own page.'}
+      >
         {(tied) => (
           <Select
             {...tied}

@@ -9,6 +9,8 @@ import { At } from '../../../parts/time.js';
 import { FindForm } from '../find-form.js';
 import { isId } from '../ids.js';
 import type { OperatedOrganization } from '../models.js';
+import { NeedFilter } from '../need-filter.js';
+import { ORGANIZATION_NEEDS } from '../listed-needs.js';
 import styles from '../operator.module.css';
 import { Paged } from '../paged.js';
 import { filterOf, type OrganizationsSearch } from './search.js';
@@ -33,6 +35,11 @@ export default function OrganizationsPage() {
         value={search.find ?? ''}
         onFind={look}
       />
+      <NeedFilter
+        words={ORGANIZATION_NEEDS}
+        value={search.need}
+        onChoose={(need) => void navigate({ search: need === undefined ? {} : { need } })}
+      />
       <Paged
         name={['organizations', ...Object.entries(filter).flat()]}
         read={(query, signal) =>
@@ -46,7 +53,14 @@ export default function OrganizationsPage() {
   );
 }
 
-function NoneFound({ search: { find, by } }: { search: OrganizationsSearch }) {
+function NoneFound({ search: { find, by, need } }: { search: OrganizationsSearch }) {
+  if (need !== undefined)
+    return (
+      <p role="status">
+        No organization is like this: {ORGANIZATION_NEEDS[need]}.{' '}
+        <Link to="/operator/organizations">Show all organizations</Link>
+      </p>
+    );
   if (find === undefined)
     return <Empty title="There is no organization yet">The first renter who signs up makes one.</Empty>;
   if (by === 'member' || find.includes('@'))

@@ -3,6 +3,7 @@ import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useAct } from '../../../data/act.js';
 import { api } from '../../../data/api.js';
+import { useDraft } from '../../../data/draft.js';
 import { hourlyMoney } from '../../../data/money.js';
 import { Button } from '../../../parts/button.js';
 import { DialogActions } from '../../../parts/dialog.js';
@@ -26,8 +27,13 @@ export function AdoptForm({ workload, close }: { workload: Workload; close: () =
   const { id, offer_id } = workload;
   // What the host names can be gone from the database.
   const lacksOrganization = workload.organization_id === null || workload.organization_name === null;
-  const lacksTemplate = workload.template_id === null || workload.template_name === null;
-  const [given, setGiven] = useState<Adoption>(
+  const owner = lacksOrganization ? undefined : (workload.organization_id ?? undefined);
+  const templates = useQuery({ ...templatesFor(owner), enabled: workload.template_name !== null }).data;
+  const offers = useQuery({ ...offersOf(workload.machine_id), enabled: offer_id !== null }).data;
+  const lacksTemplate = workload.template_name === null || isGone(workload.template_id, templates);
+  const lacksOffer = isGone(offer_id, offers);
+  const [given, setGiven] = useDraft<Adoption>(
+    `adopt.${id}`,
     // Where the host does not say its terms, its disk stays as large as it is, unless somebody says otherwise.
     offer_id === null ? { disk_gb: Math.max(LEAST_DISK_GB, workload.disk_gb) } : {},
   );
@@ -49,6 +55,7 @@ export function AdoptForm({ workload, close }: { workload: Workload; close: () =
       <p>
         It becomes an instance, with its disk and the GPUs that it holds.
         {!lacksOrganization && offer_id !== null && ' The host knows for whom it was deployed, and on which terms.'}
+        {offer_id !== null && lacksOffer && ' But its offer is not known here: choose the one whose terms apply now.'}
       </p>
       {lacksOrganization && (
         <OrganizationChoice
@@ -65,29 +72,27 @@ export function AdoptForm({ workload, close }: { workload: Workload; close: () =
       {isTried && lacksOwner && <p role="alert">Choose the organization first.</p>}
       {lacksTemplate && (
         <TemplateChoice
-          organization={
-            given.organization_id ?? (lacksOrganization ? undefined : (workload.organization_id ?? undefined))
-          }
+          organization={given.organization_id ?? owner}
           value={given.template_id}
           onChoose={(template_id) => set({ template_id })}
         />
       )}
+      {lacksOffer && (
+        <OfferChoice workload={workload} value={given.offer_id} onChoose={(offer) => set({ offer_id: offer })} />
+      )}
       {offer_id === null && (
-        <>
-          <OfferChoice workload={workload} value={given.offer_id} onChoose={(offer) => set({ offer_id: offer })} />
-          <Field name="disk_gb" label="Disk in GB" hint="The organization pays for it.">
-            {(tied) => (
-              <Input
-                {...tied}
-                type="number"
-                required
-                min={LEAST_DISK_GB}
-                value={given.disk_gb || ''}
-                onChange={({ target }) => set({ disk_gb: Number(target.value) })}
-              />
-            )}
-          </Field>
-        </>
+        <Field name="disk_gb" label="Disk in GB" hint="The organization pays for it.">
+          {(tied) => (
+            <Input
+              {...tied}
+              type="number"
+              required
+              min={LEAST_DISK_GB}
+              value={given.disk_gb || ''}
+              onChange={({ target }) => set({ disk_gb: Number(target.value) })}
+            />
+          )}
+        </Field>
       )}
       <Field name="label" label="Label" hint="Empty: as it was deployed, or none.">
         {(tied) => (
@@ -108,6 +113,11 @@ export function AdoptForm({ workload, close }: { workload: Workload; close: () =
       </DialogActions>
     </Form>
   );
+}
+
+/** Tells whether what the host names cannot be chosen here, such as after the restore of an older backup; not until that is known. */
+function isGone(id: string | null, known: readonly { id: string }[] | undefined): boolean {
+  return id === null || (known !== undefined && !known.some((each) => each.id === id));
 }
 
 const NONE_CHOSEN = { value: '', label: 'choose one' };

@@ -64,12 +64,13 @@ function RemoveFactors({ user: { id, email } }: Props) {
       label="Remove second factors"
       title={`Remove all second factors of ${email} in 24 hours`}
       kind="danger"
-      hint="The user reads it in a mail."
+      hint="The user reads it in a mail, where this control plane sends mail."
       act={(reason) => api.post('/v1/operator/users/{id}/second-factor-removal', { ...at(id), body: { reason } })}
     >
       <p>
-        First make sure who asks you, by another way than the mail address of the account. The user is told by mail, and
-        can cancel it until then. Then all sessions of the user end, and the password alone is enough to sign in.
+        First make sure who asks you, by another way than the mail address of the account. The user can cancel it until
+        then, and is told at “Account”, and by mail where this control plane sends mail. Then all sessions of the user
+        end, and the password alone is enough to sign in.
       </p>
     </ReasonButton>
   );
@@ -118,8 +119,9 @@ function Remove({ user: { id, email } }: Props) {
       onDone={() => void navigate({ to: '/operator/users', search: {} })}
     >
       <p>
-        Its sessions, keys and memberships end at once, and cannot be brought back. The address becomes free. Instances
-        stay with their organizations.
+        Its sessions, memberships and keys end at once, also the API keys that it has made for a team, and cannot be
+        brought back. The address becomes free. Instances stay with their organizations. One of which it is the last
+        admin has none any more, and can only be helped by you; while that has instances, the account is not removed.
       </p>
     </ConfirmButton>
   );

@@ -117,8 +117,10 @@ function Remove({ machine }: { machine: Machine }) {
       onDone={() => void navigate({ to: '/operator/machines' })}
     >
       <p>
-        Nobody can bring it back: its host can enroll only as a new machine. Its offers are withdrawn. It must have no
-        instance that is not destroyed.
+        Nobody can bring it back: its host can enroll only as a new machine. Its offers leave the market.{' '}
+        {machine.lost
+          ? 'Stopped instances on it can never be started again, and workloads in quarantine are forgotten.'
+          : 'It must have no instance that is not destroyed, and no workload in quarantine.'}
       </p>
     </ConfirmButton>
   );

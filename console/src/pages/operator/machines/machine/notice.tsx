@@ -32,8 +32,8 @@ export function Notice({ machine: { id, name } }: { machine: Machine }) {
       <Dialog title={`Tell all renters of ${name} something`} isOpen={isOpen} onClose={close}>
         <Form className={styles.form} onSubmit={() => send.mutate()} error={send.error}>
           <p>
-            Each organization with an instance on it gets an event, and its members a mail. Once in ten minutes, and it
-            cannot be taken back.
+            Each organization with an instance on it gets an event, and its members a mail, where this control plane
+            sends mail. Once in ten minutes, and it cannot be taken back.
           </p>
           <Field name="message" label="Message" hint="Plain text on one line.">
             {(tied) => (

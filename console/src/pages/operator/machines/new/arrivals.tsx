@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import { LinkButton } from '../../../../parts/button.js';
 import { Hourly } from '../../../../parts/money.js';
 import { Section } from '../../../../parts/page.js';
@@ -12,7 +13,7 @@ import styles from '../../operator.module.css';
 import { DoctorFindings } from '../doctor-findings.js';
 import { Waiver } from '../machine/acts.js';
 import { findingsOf } from '../machine/findings.js';
-import { arrivals, type Arrival } from './queries.js';
+import { arrivals, MOST_SHOWN, type Arrival } from './queries.js';
 
 /** The machines that have enrolled since a time, live, until each is on the market. */
 export function Arrivals({ since }: { since: string }) {
@@ -26,11 +27,18 @@ export function Arrivals({ since }: { since: string }) {
               <Marked shape="half">Waiting for the host</Marked>
             </p>
           ) : (
-            <div className={styles.cards}>
-              {arrived.map((arrival) => (
-                <Steps key={arrival.machine.id} title={arrival.machine.name} tasks={tasksOf(arrival)} />
-              ))}
-            </div>
+            <>
+              <div className={styles.cards}>
+                {arrived.map((arrival) => (
+                  <Steps key={arrival.machine.id} title={arrival.machine.name} tasks={tasksOf(arrival)} />
+                ))}
+              </div>
+              {arrived.length >= MOST_SHOWN && (
+                <p className={styles.after}>
+                  Here are the newest {MOST_SHOWN}. <Link to="/operator/machines">All machines, newest first</Link>
+                </p>
+              )}
+            </>
           )
         }
       </Loaded>

@@ -5,8 +5,10 @@ import { LOOK_AGAIN_MS } from '../../queries.js';
 import { readFindings } from '../queries.js';
 
 const LOOK_MS = 2_000;
+/** Each machine costs two requests: so many can be looked at so often. */
+const FEW = 3;
 /** Of a token that lets more hosts in, the newest are followed here; all are on the page of machines. */
-const MOST_SHOWN = 10;
+export const MOST_SHOWN = 10;
 
 export interface Arrival {
   machine: Machine;
@@ -35,7 +37,8 @@ export const arrivals = (since: string) =>
         }),
       );
     },
-    refetchInterval: ({ state: { data } }) => (data?.length && data.every(isOnMarket) ? LOOK_AGAIN_MS : LOOK_MS),
+    refetchInterval: ({ state: { data = [] } }) =>
+      data.length > FEW || (data.length > 0 && data.every(isOnMarket)) ? LOOK_AGAIN_MS : LOOK_MS,
   });
 
 const isOnMarket = ({ offers }: Arrival) => offers.some(({ state }) => state === 'available');

@@ -17,16 +17,13 @@ import { Rentals } from '../rentals.js';
 import { NO_PRICES, pricesFor, type PriceDraft } from './new-prices.js';
 import { PriceForm } from './price-form.js';
 import { useRepricing, type Outcome } from './repricing.js';
+import type { PricesSearch } from './search.js';
 
 const route = getRouteApi('/operator/offers/prices');
 
 export default function PricesPage() {
   const search = route.useSearch();
   const navigate = route.useNavigate();
-  const [draft, setDraft] = useState(NO_PRICES);
-  const repricing = useRepricing();
-  const { machine, model } = search;
-  const filter = { ...(machine && { machine_id: machine }), ...(model && { gpu_model: model }), withdrawn: false };
   return (
     <Page
       title="Prices"
@@ -34,14 +31,24 @@ export default function PricesPage() {
       actions={<LinkButton to="/operator/offers">All offers</LinkButton>}
     >
       <OfferFilter chosen={search} onChoose={(chosen) => void navigate({ search: chosen })} />
-      <Paged
-        name={['offers', 'open', machine ?? '', model ?? '']}
-        read={(query, signal) => api.get('/v1/operator/offers', { params: { query: { ...query, ...filter } }, signal })}
-        empty={<Empty title="No such offer is on the market">Choose another model, or all.</Empty>}
-      >
-        {(offers) => <Prices {...{ offers, draft, setDraft, repricing }} />}
-      </Paged>
+      <Choice key={`${search.machine ?? ''} ${search.model ?? ''}`} {...search} />
     </Page>
+  );
+}
+
+/** The offers that are like this, and what is chosen of them. With another filter all of it begins anew. */
+function Choice({ machine, model }: PricesSearch) {
+  const [draft, setDraft] = useState(NO_PRICES);
+  const repricing = useRepricing();
+  const filter = { ...(machine && { machine_id: machine }), ...(model && { gpu_model: model }), withdrawn: false };
+  return (
+    <Paged
+      name={['offers', 'open', machine ?? '', model ?? '']}
+      read={(query, signal) => api.get('/v1/operator/offers', { params: { query: { ...query, ...filter } }, signal })}
+      empty={<Empty title="No such offer is on the market">Choose another model, or all.</Empty>}
+    >
+      {(offers) => <Prices {...{ offers, draft, setDraft, repricing }} />}
+    </Paged>
   );
 }
 

@@ -1,5 +1,5 @@
 import { useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { api } from '../../../../data/api.js';
 import type { OperatedOffer } from '../../models.js';
 import type { NewPrices } from './new-prices.js';
@@ -12,13 +12,20 @@ export interface Outcome {
 
 /**
  * The chosen offers and the change of their prices, one after the other. One that fails stays chosen, so that the same button tries it
- * again; one that has its new price is chosen no more.
+ * again; one that has its new price is chosen no more. Once nobody can see how it goes, no further offer is changed.
  */
 export function useRepricing() {
   const queries = useQueryClient();
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const [outcomes, setOutcomes] = useState<ReadonlyMap<string, Outcome>>(new Map());
   const [isBusy, setBusy] = useState(false);
+  const isShown = useRef(true);
+  useEffect(() => {
+    isShown.current = true;
+    return () => {
+      isShown.current = false;
+    };
+  }, []);
 
   const choose = (ids: readonly string[], isChosen: boolean) =>
     setChosen((before) => new Set(isChosen ? [...before, ...ids] : [...before].filter((id) => !ids.includes(id))));
@@ -28,6 +35,7 @@ export function useRepricing() {
     setBusy(true);
     setOutcomes(new Map());
     for (const { offer, prices } of changes) {
+      if (!isShown.current) break;
       const { id } = offer;
       try {
         await api.patch('/v1/operator/offers/{id}', { params: { path: { id } }, body: prices });

@@ -131,7 +131,9 @@ function Suspend({ organization: { id, name } }: { organization: Shown }) {
 type Suspension = NonNullable<Shown['suspension']>;
 
 function ChangeSuspension({ organization: { id, name }, now }: { organization: Shown; now: Suspension }) {
-  const [days, setDays] = useDraft<string>(`change-suspension.${id}`, String(daysOf(now)));
+  const [typed, setTyped] = useDraft<{ days?: string }>(`change-suspension.${id}`, {});
+  // A colleague can have changed it since the page was opened.
+  const days = typed.days ?? String(daysOf(now));
   return (
     <ReasonButton
       label="Change the suspension"
@@ -140,9 +142,14 @@ function ChangeSuspension({ organization: { id, name }, now }: { organization: S
       hint={MEMBERS_READ}
       reason={now.reason}
       act={(reason) => api.post(SUSPEND_PATH, { ...at(id), body: { reason, keep_disks_days: Number(days) } })}
+      onClose={() => setTyped({})}
     >
       <p>It stays suspended. After the days, its disks are destroyed; at least one day is left from now on.</p>
-      <DaysField label="Days for which disks are kept, from the suspension on" {...{ days, setDays }} />
+      <DaysField
+        label="Days for which disks are kept, from the suspension on"
+        days={days}
+        setDays={(days) => setTyped({ days })}
+      />
     </ReasonButton>
   );
 }

@@ -10,6 +10,8 @@ export interface SignInDraft {
   client_id: string;
   listed: boolean;
   domains: DomainDraft[];
+  /** Whether a secret was typed, which is kept nowhere. */
+  hasSecret: boolean;
 }
 
 export const NEW_DOMAIN: DomainDraft = { domain: '', organization_id: null, role: 'member', passwords_off: false };
@@ -17,9 +19,9 @@ export const NEW_DOMAIN: DomainDraft = { domain: '', organization_id: null, role
 /** Returns the form of a company's sign-in as it is; undefined: of a new one. */
 export function draftOf(issuer: Issuer | undefined): SignInDraft {
   if (issuer === undefined)
-    return { id: '', name: '', issuer: '', client_id: '', listed: false, domains: [NEW_DOMAIN] };
+    return { id: '', name: '', issuer: '', client_id: '', listed: false, domains: [NEW_DOMAIN], hasSecret: false };
   const { id, name, client_id, listed, domains } = issuer;
-  return { id, name, issuer: issuer.issuer, client_id, listed, domains };
+  return { id, name, issuer: issuer.issuer, client_id, listed, domains, hasSecret: false };
 }
 
 /** Returns what to send of it. Lines without a domain are left out. */

@@ -29,6 +29,13 @@ export function SignInForm({ issuer, verb, save }: Props) {
   const [before] = useState(() => draftOf(issuer));
   const [draft, setDraft] = useDraft(`issuer.${issuer?.id ?? ''}`, before);
   const [secret, setSecret] = useState('');
+  // It was typed before the reader had to prove who they are.
+  const isLost = draft.hasSecret && secret === '';
+  const secretHint = isLost
+    ? 'Type it again: it is kept nowhere. To keep the one that is set, cancel.'
+    : issuer?.has_client_secret
+      ? 'Leave it empty to keep the one that is set.'
+      : 'No page shows it again.';
   const navigate = useNavigate();
   const saving = useAct(
     () => save(draft, secret, before),
@@ -81,20 +88,19 @@ export function SignInForm({ issuer, verb, save }: Props) {
         {textField('name', 'Name', 'As people see it.', 64)}
         {textField('issuer', 'Issuer', 'Its https address, as in its metadata.', 512)}
         {textField('client_id', 'Client id', 'What the issuer knows this control plane by.', 256)}
-        <Field
-          name="client_secret"
-          label="Client secret"
-          hint={issuer?.has_client_secret ? 'Leave it empty to keep the one that is set.' : 'No page shows it again.'}
-        >
+        <Field name="client_secret" label="Client secret" hint={secretHint}>
           {(tied) => (
             <Input
               {...tied}
               type="password"
               autoComplete="new-password"
-              required={issuer?.has_client_secret !== true}
+              required={issuer?.has_client_secret !== true || isLost}
               maxLength={1_024}
               value={secret}
-              onChange={({ target }) => setSecret(target.value)}
+              onChange={({ target }) => {
+                setSecret(target.value);
+                change({ hasSecret: target.value !== '' });
+              }}
             />
           )}
         </Field>
