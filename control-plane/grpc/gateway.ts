@@ -37,7 +37,7 @@ type Call = Pick<ServerDuplexStream<AgentMessage, ControlMessage>, 'metadata' | 
 
 const GRACE_MS = 1_000;
 /** A host needs one connection; many hosts can share one address. */
-const LIMITS = {
+export const GATEWAY_LIMITS = {
   ...{ unproven: 512, unprovenOfOneAddress: 384 },
   ...{ waiting: 16_384, waitingOfOneAddress: 12_288 },
   proven: 50_000,
@@ -83,7 +83,7 @@ export class Gateway {
     server.addService(SIZED_SERVICE, this.service);
     this.server = server;
     const injector = server.createConnectionInjector(tls ?? ServerCredentials.createInsecure());
-    this.gate = new ConnectionGate(this.platform.clock, (socket) => injector.injectConnection(socket), LIMITS);
+    this.gate = new ConnectionGate(this.platform.clock, (socket) => injector.injectConnection(socket), GATEWAY_LIMITS);
     const at = parseAddress('GPURENT_GRPC_ADDRESS', address);
     // Node binds a name at only one of its addresses, but agents can dial localhost at either.
     const host = at.host === 'localhost' ? '127.0.0.1' : at.host;

@@ -299,7 +299,7 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
   STREAM_LIMIT_REACHED: {
     status: 409,
     meaning:
-      'The credential, or all those of the organization together, have as many streams of events open as allowed.',
+      'The credential, its user, or all credentials of the organization together, have as many streams of events open as allowed.',
     extra: { limit },
   },
   TEMPLATE_ARCH_UNSUPPORTED: { status: 422, meaning: 'The template needs hardware other than x86_64.' },

@@ -26,6 +26,13 @@ export const EVENT_STREAM = 'text/event-stream';
 export const MOST_OF_CREDENTIAL = 10;
 /** Most streams of one organization, or of the operators. */
 export const MOST_OF_STREAM = 100;
+/** How many streams can be open of one user, in all organizations and with all API keys that the user has created; and how many in all. */
+export interface StreamLimits {
+  ofOneUser: number;
+  inAll: number;
+}
+/** In all, fewer than there can be connections: requests are answered, too. */
+export const STREAM_LIMITS: StreamLimits = { ofOneUser: 200, inAll: 8_192 };
 const COMMENT_MS = 20_000;
 /** How long a client can take to receive what was sent. */
 const STALLED_MS = MINUTE_MS;
@@ -70,6 +77,8 @@ class Turns {
  */
 class EventStream extends Readable {
   readonly credential: string;
+  /** The user of the session, or who has created the API key. */
+  readonly userId: string;
   /** By which changes of its credential are told: the hash of the token, the user, and the organization. */
   private readonly keys: readonly string[];
   private at: Position;
@@ -95,9 +104,9 @@ class EventStream extends Readable {
     super({ highWaterMark: 0 });
     const { caller } = request;
     this.credential = credentialOf(request);
-    const userId = caller?.kind === 'api_key' ? caller.creatorId : (caller?.userId ?? '');
+    this.userId = userOf(request);
     const organization = caller === undefined || caller.kind === 'no_organization' ? '' : caller.organizationId;
-    this.keys = [hashToken(tokenOf(request) ?? ''), userId, organization];
+    this.keys = [hashToken(tokenOf(request) ?? ''), this.userId, organization];
     this.at = reading.from;
     this.knownId = reading.from.id;
     this.endListening = hubOf(platform).listen(reading.stream, () => {
@@ -229,18 +238,23 @@ export class EventStreams {
   private readonly turns: Turns;
   private isClosing = false;
 
-  constructor(private readonly platform: Platform) {
+  constructor(
+    private readonly platform: Platform,
+    private readonly limits: StreamLimits = STREAM_LIMITS,
+  ) {
     this.turns = new Turns(platform.defer);
     onCredentialChange(platform, (key) => this.note(key));
   }
 
   /**
    * Opens the stream that answers a request. It ends with its credential, with the connection, and when the server closes. Refuses with
-   * STREAM_LIMIT_REACHED, and with UNAVAILABLE while the server closes.
+   * STREAM_LIMIT_REACHED, and with UNAVAILABLE while the server closes or has no room for any more.
    */
   start(request: FastifyRequest, reply: FastifyReply, reading: Reading): Readable {
     if (this.isClosing) throw new Refusal('UNAVAILABLE', 'the control plane is stopping; try again shortly');
-    this.checkLimits(credentialOf(request), reading.stream);
+    if (this.open.size >= this.limits.inAll)
+      throw new Refusal('UNAVAILABLE', 'too many streams of events are open at this moment; read pages, or try again');
+    this.checkLimits({ credential: credentialOf(request), userId: userOf(request) }, reading.stream);
     const stream = new EventStream(this.platform, this.turns, request, reply.raw, reading);
     this.open.add(stream);
     reply.raw.once('close', () => this.open.delete(stream));
@@ -257,14 +271,22 @@ export class EventStreams {
     for (const stream of this.open) stream.finish('the control plane is stopping; connect again with the last id');
   }
 
-  private checkLimits(credential: string, stream: string): void {
-    const open = [...this.open];
-    const [own, all] = [
-      open.filter((each) => each.credential === credential),
-      open.filter(({ reading }) => reading.stream === stream),
+  private checkLimits({ credential, userId }: Pick<EventStream, 'credential' | 'userId'>, stream: string): void {
+    const { ofOneUser } = this.limits;
+    const [own, all, everywhere] = [
+      this.countOf((each) => each.credential === credential),
+      this.countOf(({ reading }) => reading.stream === stream),
+      this.countOf((each) => each.userId === userId),
     ];
-    if (own.length >= MOST_OF_CREDENTIAL) throw tooMany(MOST_OF_CREDENTIAL, 'this credential');
-    if (all.length >= MOST_OF_STREAM) throw tooMany(MOST_OF_STREAM, 'all credentials that may read these events');
+    if (own >= MOST_OF_CREDENTIAL) throw tooMany(MOST_OF_CREDENTIAL, 'this credential');
+    if (all >= MOST_OF_STREAM) throw tooMany(MOST_OF_STREAM, 'all credentials that may read these events');
+    if (everywhere >= ofOneUser) throw tooMany(ofOneUser, 'all sessions and API keys of this user');
+  }
+
+  private countOf(isCounted: (stream: EventStream) => boolean): number {
+    let count = 0;
+    for (const stream of this.open) if (isCounted(stream)) count += 1;
+    return count;
   }
 
   private note(key: string): void {
@@ -278,6 +300,10 @@ export class EventStreams {
     this.changed.clear();
     for (const stream of this.open) stream.noteChange(changed);
   }
+}
+
+function userOf({ caller }: Pick<FastifyRequest, 'caller'>): string {
+  return caller?.kind === 'api_key' ? caller.creatorId : (caller?.userId ?? '');
 }
 
 function tooMany(limit: number, of: string): Refusal {

@@ -1,6 +1,6 @@
 import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
-import type { FastifyInstance, FastifySchema, RouteOptions } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema, RouteOptions } from 'fastify';
 import { Type, type TSchema } from 'typebox';
 import { VERSION } from '../../shared/version.js';
 import type { Platform } from '../services/system/platform.js';
@@ -10,6 +10,7 @@ import type { ErrorCode } from './error-codes.js';
 import { nameModels, type Document } from './openapi-models.js';
 import { errorResponses, errorSchemas, shareResponses, successResponses } from './openapi-responses.js';
 import { PUBLIC, refusalsOf, type Policy } from './policy.js';
+import { plainText, sendBody } from './remembered-bodies.js';
 import { text } from './schemas.js';
 import { mayBeEmpty } from './validation.js';
 
@@ -100,8 +101,23 @@ export async function documentApi(app: FastifyInstance, abuse: Platform['abuse']
     transformObject: (document) =>
       'openapiObject' in document ? freeBodies(shareResponses(nameModels(document.openapiObject as Document))) : {},
   });
-  await app.register(swaggerUi, { routePrefix: PAGE, staticCSP: CONTENT_POLICY, uiConfig: { validatorUrl: null } });
-  app.get(DOCUMENT, { schema: { hide: true } }, () => app.swagger());
+  // The document is megabytes long, and strangers may ask for it: it is serialized once.
+  const send = ({ headers }: FastifyRequest, reply: FastifyReply) => {
+    const document = app.swagger();
+    return sendBody(headers, reply, document, () => plainText(document));
+  };
+  await app.register(swaggerUi, {
+    routePrefix: PAGE,
+    staticCSP: CONTENT_POLICY,
+    uiConfig: { validatorUrl: null },
+    uiHooks: {
+      preHandler: (request, reply, done) => {
+        if (request.routeOptions.url === `${PAGE}/json`) send(request, reply);
+        else done();
+      },
+    },
+  });
+  app.get(DOCUMENT, { schema: { hide: true } }, (request, reply) => send(request, reply));
 }
 
 /** Marks the body of a POST or DELETE as optional if none of its fields is required. */

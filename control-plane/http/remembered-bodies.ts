@@ -49,6 +49,12 @@ export function pageText<Item>({ items, next_cursor }: ListOrPage<Item>, textOfI
   return { json, hash: hashOf(texts.map((text) => text.hash).join() + cursor) };
 }
 
+/** Returns the text of an object that is sent as it is, such as the document of the API. */
+export function plainText(object: object): Text {
+  const json = JSON.stringify(object);
+  return { json, hash: hashOf(json) };
+}
+
 function hashOf(text: string): string {
   return hash('sha1', text, 'base64url');
 }

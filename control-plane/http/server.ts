@@ -18,6 +18,7 @@ import { MINUTE_MS } from '../../shared/time.js';
 import type { ConsoleFiles } from './console/files.js';
 import { consolePageNotFound, consoleRoutes } from './console/routes.js';
 import { demandProofs } from './demand-proofs.js';
+import { boundConnections } from './connections.js';
 import { announceDeprecations } from './deprecations.js';
 import { runHandlers } from './run-handlers.js';
 import { awaitCommits } from './await-commits.js';
@@ -60,6 +61,7 @@ import {
   credentialRoutes,
   enrollmentTokenRoutes,
   machineTermsRoutes,
+  machineListRoutes,
   operatorMachineRoutes,
 } from './routes/operator-machines.js';
 import { organizationContentRoutes, peopleRoutes, suspensionRoutes } from './routes/operator-acts.js';
@@ -124,6 +126,7 @@ export async function createHttpServer(
   identity?.follow(({ certificate, key }) =>
     (app.server as unknown as TlsServer).setSecureContext({ cert: certificate, key }),
   );
+  boundConnections(app.server);
   setHeaders(app, platform);
   announceDeprecations(app);
   lingerAfterEarlyAnswers(app, platform.clock);
@@ -190,6 +193,7 @@ function routesOf(platform: Platform, metrics: Metrics): Routes[] {
     memberRoutes,
     offerRoutes,
     operatorMachineRoutes,
+    machineListRoutes(metrics),
     operatorControlPlaneRoutes,
     operatorMoneyRoutes,
     organizationContentRoutes,

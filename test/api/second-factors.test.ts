@@ -409,6 +409,9 @@ describe('a proof', () => {
       ['POST', `/v1/operator/quarantine/${other.userId}/adopt`, {}],
       ['POST', `/v1/operator/quarantine/${other.userId}/remove`, undefined],
       ['POST', '/v1/operator/clock/confirm', undefined],
+      ['POST', '/v1/operator/templates', { name: 'Trojan', image: 'i:1' }],
+      ['PATCH', `/v1/operator/templates/${other.userId}`, { image: 'i:1' }],
+      ['DELETE', `/v1/operator/templates/${other.userId}`, undefined],
     ] as const)
       expect(await renter.api.request(method, path, body), path).toMatchObject(refusal(403, 'PROOF_REQUIRED'));
     expect((await renter.api.request('GET', '/v1/operator/users')).status).toBe(200);

@@ -39,8 +39,20 @@ export function answerCsv<Query extends PageRequest, Item>(
   }
   void reply.type('text/csv; charset=utf-8').header('Content-Disposition', `attachment; filename="${file.name}"`);
   // Text that a person has written must not become a formula in a spreadsheet.
-  const csv = stringify({ header: true, columns: [...file.columns], escape_formulas: true });
+  const cast = { string: withoutFormulas };
+  const csv = stringify({ header: true, columns: [...file.columns], escape_formulas: true, cast });
   // A later error only aborts the response: the client sees that it is incomplete.
   pipeline(Readable.from(rows()), csv, () => {});
   return csv as never;
+}
+
+/** Where a cell can begin within a field, and what begins a formula there. */
+const INNER_FORMULAS = /(^ +|[;\t\r\n] *)([=+\-@\uFF1D\uFF0B\uFF0D\uFF20])/g;
+
+/**
+ * Writes `'` before what would be a formula where a spreadsheet separates cells by semicolons or tabs, as it does in many countries: it
+ * knows quotes only at the beginning of a cell. The beginning of a field is the library's.
+ */
+function withoutFormulas(text: string): string {
+  return text.replace(INNER_FORMULAS, "$1'$2");
 }

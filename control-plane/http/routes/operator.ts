@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { ORGANIZATION_NEEDS } from '../../domain/need.js';
 import { setDisputed } from '../../services/billing/disputes.js';
 import { grantCredit } from '../../services/billing/credits.js';
 import { listOrganizations } from '../../services/accounts/find-organizations.js';
@@ -14,6 +15,7 @@ import { OPERATOR, accountOf } from '../policy.js';
 import {
   IdempotencyHeaders,
   body,
+  choice,
   flag,
   iso,
   micro,
@@ -59,6 +61,10 @@ const OrganizationQuery = Type.Object({
       minLength: 1,
       maxLength: 254,
     }),
+    need: choice(
+      [...ORGANIZATION_NEEDS],
+      'Only organizations that need an act for this reason, as the overview counts them; not with `name` or `member_email`',
+    ),
   }),
 });
 
@@ -113,7 +119,7 @@ export const systemTemplateRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/operator/templates',
     {
-      config,
+      config: { ...config, proof: true },
       bodyLimit: TEMPLATE_LIMIT_BYTES,
       schema: {
         operationId: 'createSystemTemplate',
@@ -130,7 +136,7 @@ export const systemTemplateRoutes: Routes = (app, platform) => {
   app.patch(
     '/v1/operator/templates/:id',
     {
-      config: { ...config, refusals: ['TEMPLATE_NOT_FOUND'] },
+      config: { ...config, proof: true, refusals: ['TEMPLATE_NOT_FOUND'] },
       bodyLimit: TEMPLATE_LIMIT_BYTES,
       schema: {
         operationId: 'updateSystemTemplate',
@@ -145,7 +151,7 @@ export const systemTemplateRoutes: Routes = (app, platform) => {
   app.delete(
     '/v1/operator/templates/:id',
     {
-      config: { ...config, refusals: ['TEMPLATE_NOT_FOUND'] },
+      config: { ...config, proof: true, refusals: ['TEMPLATE_NOT_FOUND'] },
       schema: {
         operationId: 'takeDownTemplate',
         summary: 'Deactivate a template of any owner',
@@ -173,7 +179,7 @@ export const operatorRoutes: Routes = (app, platform) => {
         operationId: 'listOrganizations',
         summary: 'List the organizations, newest first',
         description:
-          'With `name`, in the order of their names; with `member_email`, in the order of the addresses. In both, A to Z count as a to z.',
+          'With `name`, in the order of their names; with `member_email`, in the order of the addresses. In both, A to Z count as a to z. With `need` `organization_suspended`, those first whose instances are looked at next.',
         querystring: OrganizationQuery,
         response: { 200: page(OperatedOrganization) },
       },

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { ListOrPage, Page, PageRequest } from '../../services/system/pages.js';
+import { SLICE_BYTES, type ListOrPage, type Page, type PageRequest, type Slice } from '../../services/system/pages.js';
 import { pageText, sendBody, type Text } from '../remembered-bodies.js';
 import { viewPage } from './routes.js';
 
@@ -31,7 +31,7 @@ export function answerList<Query extends PageRequest, Item, View>(
 export async function answerSlices<Query extends PageRequest, Item, View>(
   reply: FastifyReply,
   query: Query,
-  read: (query: Query) => Page<Item>,
+  read: (query: Query) => Slice<Item>,
   view: (item: Item) => View,
 ): Promise<ListOrPage<View>> {
   return isWhole(query) ? answerList(reply, query, read, view) : viewPage(await fullPage(query, read), view);
@@ -56,21 +56,24 @@ const DEFAULT_LIMIT = 100;
 
 /**
  * Returns a page of a list that a service reads in slices, which can be shorter than their limit although the list goes on: each in a
- * turn of the event loop of its own, until the page is full or the list ends.
+ * turn of the event loop of its own, until the page is full, too long to be sent at once, or the list ends.
  */
 async function fullPage<Query extends PageRequest, Item>(
   query: Query,
-  read: (query: Query) => Page<Item>,
+  read: (query: Query) => Slice<Item>,
 ): Promise<Page<Item>> {
   const { limit = DEFAULT_LIMIT } = query;
   const items: Item[] = [];
+  let bytes = 0;
   for (
     let page = read({ ...query, limit });
     ;
     page = read({ ...query, limit: limit - items.length, cursor: page.next_cursor })
   ) {
     items.push(...page.items);
-    if (items.length === limit || page.next_cursor === null) return { items, next_cursor: page.next_cursor };
+    bytes += page.bytes ?? 0;
+    const isFull = items.length === limit || bytes >= SLICE_BYTES;
+    if (isFull || page.next_cursor === null) return { items, next_cursor: page.next_cursor };
     await nextTurn();
   }
 }

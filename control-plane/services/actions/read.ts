@@ -1,8 +1,15 @@
 import { maySeeSecrets, type Caller } from '../../domain/caller.js';
 import { oncePer } from '../../store/remembered.js';
 import { timelineOf, type TimelineEvent } from '../events/timeline.js';
-import { INSTANCE_ORDER, getOwnInstance, instancesOf, liveIdsOf, unknownInstance } from '../instances/queries.js';
-import { pageOf, type ListOrPage, type Page, type PageRequest } from '../system/pages.js';
+import {
+  INSTANCE_ORDER,
+  findInstances,
+  getOwnInstance,
+  liveIdsOf,
+  sizesOf,
+  unknownInstance,
+} from '../instances/queries.js';
+import { pageOf, shortPage, type ListOrPage, type Page, type PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
 import { describeInstance, withoutSecrets, type InstanceDetails } from './instance-details.js';
 import { MOST_LISTED, describeAll, instancePages, instanceViews } from './remembered-instances.js';
@@ -21,7 +28,8 @@ type InstanceQuery = PageRequest & { include_destroyed: boolean };
 
 /**
  * Lists the instances of the caller's organization, newest first, with their secrets if the caller may see them; destroyed ones only
- * with `include_destroyed`. A first page is the same object while nothing changes.
+ * with `include_destroyed`: then a page can end before its limit, see {@link shortPage}. A first page is the same object while nothing
+ * changes.
  */
 export function listInstances(platform: Platform, caller: Caller, request: InstanceQuery): Page<InstanceDetails> {
   const { organizationId } = caller;
@@ -45,8 +53,9 @@ function readInstances(
   if (include_destroyed) {
     // Of the past ones, which can be many, none is remembered.
     return store.transact((tx) => {
-      const { items, ...rest } = pageOf(tx, instancesOf(organizationId), request, INSTANCE_ORDER);
-      return { ...rest, items: items.map(({ position: _, ...row }) => describeInstance(platform, tx, row)) };
+      const page = pageOf(tx, sizesOf(organizationId), request, INSTANCE_ORDER);
+      const { items, ...rest } = shortPage(page, INSTANCE_ORDER);
+      return { ...rest, items: findInstances(tx, items).map((row) => describeInstance(platform, tx, row)) };
     });
   }
   return describeAll(

@@ -13,6 +13,8 @@ import { recordAct } from '../system/acts.js';
 import { recordAudit } from '../system/audit.js';
 import { checkLimit } from '../accounts/limits.js';
 import type { Platform } from '../system/platform.js';
+import { endTemplate } from './ended-templates.js';
+import { checkRoom } from './template-room.js';
 import {
   describeTemplate,
   describeWithPublisher,
@@ -84,9 +86,11 @@ export function updateTemplate(
     );
     const registry = isSameRegistry(before.image, changes.image) ? before.registry : null;
     const columns = columnsOf(platform, checked(tx, owner, { ...before, registry, ...changes, env }, id));
+    const changed = { ...row, ...columns };
+    checkRoom(tx, changed, row);
     tx.run(query.updateTable('templates').set(columns).where('id', '=', id));
     audit(tx, owner, 'template.update', id);
-    return describeWithPublisher(platform, tx, { ...row, ...columns });
+    return describeWithPublisher(platform, tx, changed);
   });
 }
 
@@ -98,13 +102,13 @@ function isSameRegistry(before: string, after: string | undefined): boolean {
 }
 
 /**
- * Deactivates a template: nobody can deploy it any more, and its instances go on. An operator can deactivate the template of any
- * organization. Refuses with TEMPLATE_NOT_FOUND.
+ * Deactivates a template: nobody can deploy it any more, its instances go on, and what it has run is forgotten. An operator can
+ * deactivate the template of any organization. Refuses with TEMPLATE_NOT_FOUND.
  */
 export function deactivateTemplate(platform: Platform, owner: Owner, id: string): void {
   platform.store.transact((tx) => {
     const { organization_id } = 'operator' in owner ? findActive(tx, id) : findOwn(tx, owner, id);
-    tx.run(query.updateTable('templates').set({ deactivated_at: tx.now }).where('id', '=', id));
+    endTemplate(platform, tx, id, tx.now);
     audit(tx, owner, 'template.deactivate', id);
     if ('operator' in owner && organization_id !== null)
       recordAct(tx, organization_id, anOperator(null), 'template.deactivate', `templates/${id}`);
@@ -140,6 +144,7 @@ function insert(
     deactivated_at: null,
     ...columnsOf(platform, checked(tx, owner, content)),
   };
+  checkRoom(tx, row);
   tx.run(query.insertInto('templates').values(row));
   audit(tx, owner, action, row.id);
   return describeWithPublisher(platform, tx, row);

@@ -1,7 +1,8 @@
 import type { Caller } from '../../domain/caller.js';
 import type { Row } from '../../store/schema.js';
-import { query, sql } from '../../store/sql.js';
-import { readCursor, writeCursor, type Page, type PageRequest } from '../system/pages.js';
+import { listOf, query, sql } from '../../store/sql.js';
+import type { Tx } from '../../store/store.js';
+import { firstBytesOf, readCursor, writeCursor, type PageRequest, type Slice } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
 import type { TemplateDetails, TemplateMode } from './stored-template.js';
 import { asSeenBy, describeTemplate, publishersOf } from './templates.js';
@@ -18,29 +19,37 @@ const SLICE_ROWS = 200;
 
 /**
  * Returns the next active templates that the caller's organization can see, by name, without readme and onstart, which can be long;
- * without the values of environments if the caller may not see secrets. The list goes on while there is a `next_cursor`: because a slice
- * looks at 200 templates at most, one of a search can have fewer than the limit.
+ * without the values of environments if the caller may not see secrets. The list goes on while there is a `next_cursor`: a slice can have
+ * fewer than the limit, because it ends once its templates have a megabyte, and one of a search looks at 200 templates at most.
  */
 export function templatesSlice(
   platform: Platform,
   caller: Caller,
   { limit = SLICE_ROWS, cursor, ...filter }: TemplateFilter & PageRequest,
-): Page<TemplateDetails> {
+): Slice<TemplateDetails> {
   return platform.store.transact((tx) => {
     const isSearch = filter.tab === 'recommended' || filter.mode !== undefined || filter.words !== undefined;
     const most = isSearch ? SLICE_ROWS : limit + 1;
     const after = cursor === undefined ? undefined : readCursor(cursor, { name: 'asc', id: 'asc' });
-    const rows: Row<'templates'>[] = tx.all(listed(sourcesOf(caller, filter.tab), after, most));
+    const rows: Listed[] = tx.all(listed(sourcesOf(caller, filter.tab), after, most));
     const found = rows.filter((row) => matches(row, filter));
-    const items = found.slice(0, limit);
-    const last = found.length > limit ? items.at(-1) : rows.length === most ? rows.at(-1) : undefined;
+    const shown = firstBytesOf(found.slice(0, limit));
+    const last = found.length > shown.length ? shown.at(-1) : rows.length === most ? rows.at(-1) : undefined;
+    const items = wholeOf(tx, shown);
     const publishers = publishersOf(tx, items);
     return {
       items: items.map((row) => asSeenBy(caller, row, describeTemplate(platform, row, publishers.get(row.id)))),
       next_cursor: last ? writeCursor([last.name, last.id]) : null,
+      bytes: shown.reduce((sum, { bytes }) => sum + bytes, 0),
     };
   });
 }
+
+/** What a search looks at. It reads no more of the templates that it does not find. */
+const LOOKED_AT = ['id', 'name', 'description', 'image', 'mode', 'recommended'] as const;
+/** The bytes of what a list shows, if it can be long. SQLite finds them in the head of a row, without reading the rest. */
+const LISTED_BYTES = sql<number>`(octet_length(description) + octet_length(env_encrypted) + octet_length(command) + octet_length(ports))`;
+type Listed = Pick<Row<'templates'>, (typeof LOOKED_AT)[number]> & { bytes: number };
 
 const COLUMNS = [
   ...(['id', 'hash_id', 'organization_id', 'visibility', 'name', 'description', 'kind', 'mode', 'image'] as const),
@@ -73,7 +82,8 @@ function listed(
 ) {
   const rowsOf = ({ visibility, organizationId }: Source) => {
     const shared = visibility !== 'organization' && organizationId === undefined;
-    let rows = query.selectFrom('templates').select(COLUMNS).select(LEFT_OUT).where('deactivated_at', 'is', null);
+    const looked = query.selectFrom('templates').select(LOOKED_AT).select(LISTED_BYTES.as('bytes'));
+    let rows = looked.where('deactivated_at', 'is', null);
     // For the index of what all can see.
     if (shared) rows = rows.where('visibility', '<>', sql.lit('organization'));
     if (organizationId !== undefined) rows = rows.where('organization_id', '=', organizationId);
@@ -84,7 +94,15 @@ function listed(
   return all.orderBy('name').orderBy('id').limit(most);
 }
 
-function matches(row: Row<'templates'>, { tab, mode, words = '' }: TemplateFilter): boolean {
+/** Returns the templates of some rows, in their order, but for what no list shows. */
+function wholeOf(tx: Tx, rows: readonly Listed[]): Row<'templates'>[] {
+  const ids = rows.map(({ id }) => id);
+  const all = query.selectFrom('templates').select(COLUMNS).select(LEFT_OUT).where('id', 'in', listOf(ids));
+  const templates = new Map(tx.all(all).map((row) => [row.id, row]));
+  return ids.flatMap((id) => templates.get(id) ?? []);
+}
+
+function matches(row: Listed, { tab, mode, words = '' }: TemplateFilter): boolean {
   if (tab === 'recommended' && row.recommended === 0) return false;
   if (mode !== undefined && !(JSON.parse(row.mode) as TemplateMode[]).includes(mode)) return false;
   const text = `${row.name} ${row.description} ${row.image}`.toLowerCase();

@@ -24,8 +24,11 @@ export function getTemplate(platform: Platform, caller: Caller, id: string): Tem
  */
 export function getTemplateByHash(platform: Platform, caller: Caller, hashId: string): TemplateDetails {
   return platform.store.transact((tx) => {
-    const row = tx.get(
+    // What is sorted is short: there can be thousands of copies, each megabytes long.
+    const found = tx.get(
       visibleTemplates(caller.organizationId)
+        .clearSelect()
+        .select('id')
         .where('hash_id', '=', hashId)
         .orderBy((eb) => eb('visibility', '=', 'system'), 'desc')
         .orderBy((eb) => eb('organization_id', '=', caller.organizationId), 'desc')
@@ -33,7 +36,8 @@ export function getTemplateByHash(platform: Platform, caller: Caller, hashId: st
         .orderBy('id')
         .limit(1),
     );
-    if (!row) throw templateNotFound();
+    if (!found) throw templateNotFound();
+    const row = findTemplate(tx, caller.organizationId, found.id);
     return asSeenBy(caller, row, describeWithPublisher(platform, tx, row));
   });
 }

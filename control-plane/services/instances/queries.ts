@@ -3,7 +3,7 @@ import type { Caller } from '../../domain/caller.js';
 import type { InstanceStatus } from '../../domain/instance-state.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
-import { compileOnce, query, rowById, sql } from '../../store/sql.js';
+import { compileOnce, listOf, query, rowById, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { Order } from '../system/pages.js';
 
@@ -30,15 +30,27 @@ export function instancesIn(tx: Tx, organizationId: string, status: Exclude<Inst
   return tx.all(its.where('status', '=', status).where('status', '<>', sql.lit('destroyed')));
 }
 
-/** The newest first, in the order of the index that {@link liveIdsOf} and {@link instancesOf} use. */
+/** The newest first, in the order of the index that {@link liveIdsOf} and {@link sizesOf} use. */
 export const INSTANCE_ORDER: Order<Pick<Instance, 'created_at'> & { position: number }> = {
   by: { created_at: 'desc', rowid: 'desc' },
   keyOf: ({ created_at, position }) => [created_at, position],
 };
 
-/** Returns the query of all instances of an organization, also destroyed ones, in no order. */
-export function instancesOf(organizationId: string) {
-  return ofOrganization(organizationId).selectAll();
+/**
+ * Returns the query of the ids of all instances of an organization, also destroyed ones, in no order, with the bytes that each takes.
+ * SQLite finds those in the head of a row, without reading the rest.
+ */
+export function sizesOf(organizationId: string) {
+  const bytes = sql<number>`octet_length(template_snapshot) + ifnull(octet_length(workload_encrypted), 0)`.as('bytes');
+  return ofOrganization(organizationId).select(['id', 'created_at', bytes]);
+}
+
+/** Returns the instances with the ids of some rows, in their order. */
+export function findInstances(tx: Tx, found: readonly { id: string }[]): Instance[] {
+  const ids = found.map(({ id }) => id);
+  const rows = tx.all(query.selectFrom('instances').selectAll().where('id', 'in', listOf(ids)));
+  const instances = new Map(rows.map((row) => [row.id, row]));
+  return ids.flatMap((id) => instances.get(id) ?? []);
 }
 
 /** Returns the query of the ids of an organization's instances that are not destroyed, in no order. */

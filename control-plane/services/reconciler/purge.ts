@@ -2,7 +2,9 @@ import { MINUTE_MS } from '../../../shared/time.js';
 import { SLOW_IMAGE_MEMORY_MS } from '../../domain/slow-image.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
+import { keyPurgerOf } from '../accounts/ended-keys.js';
 import { purgeGuesses } from '../accounts/factor-guesses.js';
+import { TEMPLATES_A_RUN, endOldTemplates } from '../catalogue/ended-templates.js';
 import { eventPurgerOf } from '../events/purge.js';
 import { purgeMails } from '../mail/outbox.js';
 import { purgeNetworks } from '../mail/sign-in-mails.js';
@@ -17,21 +19,23 @@ const EVERY_MS = MINUTE_MS;
 
 /**
  * Makes the worker that deletes expired sessions, invitations, links, device codes, begun second factors, idempotency keys, slow images,
- * deliveries of webhooks, finished mails, networks of old sign-ins, acts, and events, the oldest first, once a minute. It returns the number
- * deleted.
+ * deliveries of webhooks, finished mails, networks of old sign-ins, acts, events, API keys that have ended, and templates that earlier
+ * releases have deactivated, the oldest first, once a minute. It returns the number deleted.
  */
 export function purgerOf(platform: Platform): () => { purged: number } {
   const { store, clock } = platform;
   const purgeEvents = eventPurgerOf(platform);
+  const purgeKeys = keyPurgerOf(platform);
   let dueAt = 0;
   return () => {
-    const events = purgeEvents();
-    if (clock.monotonic() < dueAt) return { purged: events };
+    const often = purgeEvents() + purgeKeys();
+    if (clock.monotonic() < dueAt) return { purged: often };
     dueAt = clock.monotonic() + EVERY_MS;
     return store.transact((tx) => {
       const acts = purgeActs(tx);
+      const templates = endOldTemplates(platform, tx);
       // There may be more: they do not wait for the next minute.
-      if (acts === ACTS_A_RUN) dueAt = clock.monotonic();
+      if (acts === ACTS_A_RUN || templates === TEMPLATES_A_RUN) dueAt = clock.monotonic();
       const others =
         purgeExpired(tx, 'sessions') +
         purgeExpired(tx, 'invites') +
@@ -45,7 +49,7 @@ export function purgerOf(platform: Platform): () => { purged: number } {
         purgeWebhooks(tx, BATCH) +
         purgeMails(tx, BATCH) +
         purgeNetworks(tx, BATCH);
-      return { purged: events + acts + others };
+      return { purged: often + acts + templates + others };
     });
   };
 }

@@ -15,6 +15,15 @@ export interface Page<Item> {
   next_cursor: string | null;
 }
 
+/** A page that can end before its limit, because a service looks at so many rows in one turn or its items are long. */
+export interface Slice<Item> extends Page<Item> {
+  /** What the items take in the database, in bytes; absent where they are short. */
+  bytes?: number;
+}
+
+/** Text that is read and sent in one turn of the event loop, less the last item of it: a few milliseconds of work. */
+export const SLICE_BYTES = 1024 * 1024;
+
 /** A page, or a whole list, which has no cursor. */
 export type ListOrPage<Item> = Pick<Page<Item>, 'items'> & Partial<Page<Item>>;
 
@@ -50,6 +59,20 @@ export function pageOf<Tables extends keyof Schema, Item>(
   { by, keyOf }: Order<Item>,
 ): Page<Item> {
   return cut(tx.all(restOf(rows, request, by).limit(sizeOf(request) + 1)), request, keyOf);
+}
+
+/** Returns the first items, up to the one with which they have {@link SLICE_BYTES}: so there is one at least. */
+export function firstBytesOf<Item extends { bytes: number }>(items: readonly Item[]): Item[] {
+  let bytes = 0;
+  const last = items.findIndex((item) => (bytes += item.bytes) >= SLICE_BYTES);
+  return items.slice(0, last < 0 ? items.length : last + 1);
+}
+
+/** Returns a page of the list without the items that are too many bytes for one turn: see {@link firstBytesOf}. */
+export function shortPage<Item extends { bytes: number }>(page: Page<Item>, { keyOf }: Order<Item>): Page<Item> {
+  const items = firstBytesOf(page.items);
+  const last = items.at(-1);
+  return items.length < page.items.length && last ? { items, next_cursor: writeCursor(keyOf(last)) } : page;
 }
 
 /** Returns the query for the rows after the cursor, in order. */

@@ -35,6 +35,7 @@ import { creditedStops } from './0034-credited-stops.js';
 import { usableTokens } from './0035-usable-tokens.js';
 import { pagedLists } from './0036-paged-lists.js';
 import { waitingInstances } from './0037-waiting-instances.js';
+import { endedRows } from './0038-ended-rows.js';
 
 export interface Migration {
   name: string;
@@ -80,4 +81,5 @@ export const migrations: readonly Migration[] = [
   { name: '0035-usable-tokens', sql: usableTokens },
   { name: '0036-paged-lists', sql: pagedLists },
   { name: '0037-waiting-instances', sql: waitingInstances },
+  { name: '0038-ended-rows', sql: endedRows },
 ];
