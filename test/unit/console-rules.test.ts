@@ -8,6 +8,7 @@ import type { Instance, Template } from '../../console/src/data/models.js';
 import {
   diskOf,
   EMPTY_FORM,
+  overrideOf,
   requestOf,
   withOverride,
   withoutSecrets,
@@ -122,9 +123,7 @@ it('keeps no secret of a deploy, and gives the value of a variable to no other t
   const kept = withoutSecrets(form, hiding);
   expect(kept.label).toBe('mine');
   expect(kept.added.map(({ value }) => value)).toEqual(['', 'typed']);
-  expect(requestOf({ ...form, ...kept }, 'offer', hiding)?.env_overrides).toContainEqual({
-    ...{ key: 'OPEN', value: '1', secret: false },
-  });
+  expect(overrideOf(kept, hiding, 'OPEN')).toBe('1');
 });
 
 it('asks for the offers that an address names, and offers also the choice that has none left', () => {

@@ -1,4 +1,4 @@
-/** A proof holds for so long; a sign-in takes less. */
+/** A proof holds for so long; a sign-in and a payment take less. */
 const LONGEST_MS = 15 * 60_000;
 const PREFIX = 'gpurent.draft.';
 
@@ -16,11 +16,20 @@ export function draftKey(userId: string, organizationId: string | null, form: st
 }
 
 export function keepDraft(key: string, draft: unknown): void {
-  if (keeps) sessionStorage.setItem(key, JSON.stringify({ at: Date.now(), draft } satisfies Kept));
+  if (keeps) store(() => sessionStorage.setItem(key, JSON.stringify({ at: Date.now(), draft } satisfies Kept)));
 }
 
 export function dropDraft(key: string): void {
-  sessionStorage.removeItem(key);
+  store(() => sessionStorage.removeItem(key));
+}
+
+/** Changes what the tab keeps. A browser that refuses that, or has no room, keeps nothing, and the form works without. */
+function store(change: () => void): void {
+  try {
+    change();
+  } catch {
+    // What was typed is forgotten with the form.
+  }
 }
 
 /** Returns a draft that was kept; undefined: there is none, it is too old, or nobody can read it. */

@@ -3,7 +3,7 @@ import { parseMoney, typedMoney } from './money.js';
 
 /** The limits of an instance as a person types them; empty: no limit. */
 export interface TypedLimits {
-  /** A local time, as an input of the type datetime-local has it. */
+  /** A local time, as an input of the type datetime-local has it; {@link HALF_TYPED}: a part of one. */
   stopAt: string;
   maxCharge: string;
   idleMinutes: string;
@@ -14,6 +14,8 @@ export type LimitFaults = Partial<Record<keyof TypedLimits, string>>;
 type Limits = Pick<Instance, 'stop_at' | 'max_charge_micro' | 'idle_stop_minutes' | 'on_limit'>;
 
 export const NO_LIMITS: TypedLimits = { stopAt: '', maxCharge: '', idleMinutes: '', onLimit: 'stop' };
+/** What stands for a time of which only a part is typed: its input gives no value then, as if nothing were typed. */
+export const HALF_TYPED = 'half typed';
 const MOST_IDLE_MINUTES = 10_080;
 
 /** Returns the limits of an instance as a person would have typed them. */
@@ -33,6 +35,11 @@ export function limitFaults({ stopAt, maxCharge, idleMinutes }: TypedLimits): Li
     ...(maxCharge !== '' && !parseMoney(maxCharge) && { maxCharge: 'Give an amount above zero, such as 12.50.' }),
     ...(idleMinutes !== '' && !isMinutes(idleMinutes) && { idleMinutes: 'Give whole minutes, from 1 to 10080.' }),
   };
+}
+
+/** Returns the limits without a time that is half typed: once its input is gone, nothing can show it again. */
+export function withoutHalf(typed: TypedLimits): TypedLimits {
+  return typed.stopAt === HALF_TYPED ? { ...typed, stopAt: '' } : typed;
 }
 
 /** Returns the limits that somebody has typed anew, as the API takes them. A time that was not touched is not read again: it can be past, or one of two with the same local time. */

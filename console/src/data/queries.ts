@@ -56,11 +56,6 @@ export const timeline = (id: string, limit: number) =>
     placeholderData: keepPreviousData,
   });
 
-export const templates = queryOptions({
-  queryKey: ['templates'],
-  queryFn: async ({ signal }) => (await api.get('/v1/templates', { signal })).items,
-});
-
 export const mailSettings = queryOptions({
   queryKey: ['mail-settings'],
   queryFn: ({ signal }) => api.get('/v1/me/mail', { signal }),

@@ -7,7 +7,8 @@ export interface Remedy {
 }
 
 const REMEDIES: Readonly<Record<string, Remedy>> = {
-  INSUFFICIENT_BALANCE: { words: 'Add money', href: '/billing?pay=true' },
+  // Who may not pay reads there who may.
+  INSUFFICIENT_BALANCE: { words: 'Add money, or see who may', href: '/billing?pay=true' },
   CHECKOUT_UNAVAILABLE: { words: 'Copy the id of your organization for the operator', href: '/team' },
   PAYMENTS_FROZEN: { words: 'See the disputed payments', href: '/billing?tab=transactions&kind=dispute' },
   SPEND_LIMIT_REACHED: { words: 'Look at your caps', href: '/billing' },

@@ -31,7 +31,9 @@ interface ChartProps {
 
 const HEIGHT = 180;
 const STEPS = { binary: BINARY_STEPS, whole: WHOLE_STEPS };
-const COLOURS = ['line1', 'line2', 'line3', 'line4'] as const;
+const COLOURS = ['line1', 'line2', 'line3', 'line4', 'line5', 'line6', 'line7', 'line8'] as const;
+/** What tells the lines apart whose colour another one has: those after the eighth. */
+const DASH = [6, 4];
 
 /** The name of a value on hover and in the table. */
 type NameOf = (at: string) => string;
@@ -70,6 +72,8 @@ function plotOf({ colourOf, axis }: Look, props: PlotProps): Plot {
   const options = {
     ...(byDay ? DAYS_OF_UTC : {}),
     cursor: { y: false, points: { size: 6 } },
+    // The first series is the time.
+    legend: { markers: { dash: (_plot: UPlot, series: number) => (series > COLOURS.length ? 'dashed' : 'solid') } },
     // Without a pointer on it, the legend has the newest values.
     hooks: { ready: [showNewest], setLegend: [showNewest] },
     scales: {
@@ -103,6 +107,7 @@ function plotOf({ colourOf, axis }: Look, props: PlotProps): Plot {
       },
       ...lines.map(({ name }, index) => ({
         ...{ label: name, stroke: colourOf(COLOURS[index % COLOURS.length] ?? ''), width: 2, points: { show: false } },
+        ...(index < COLOURS.length ? {} : { dash: DASH }),
         value: (_plot: UPlot, value: number | null) => (value === null ? '' : unit(value)),
       })),
     ],

@@ -1,6 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
 import { me, organization, sshKeys } from '../data/queries.js';
+import { useMay } from '../data/rights.js';
 import { roleOf } from '../data/role.js';
+import { WHO_PAYS } from '../data/who-pays.js';
 import { LinkButton } from './button.js';
 import { Money } from './money.js';
 import { Empty, Loaded } from './states.js';
@@ -21,6 +23,7 @@ export function FirstMinutes() {
 function FirstSteps() {
   const keys = useQuery(sshKeys);
   const money = useQuery(organization);
+  const mayPay = useMay('change_money');
   return (
     <Loaded query={keys} rows={3}>
       {(has) => (
@@ -38,12 +41,15 @@ function FirstSteps() {
                   ),
                 },
                 {
-                  ...{ title: 'Add money', isDone: balance_micro > 0, words: <MoneyWords micro={balance_micro} /> },
-                  button: (kind) => (
-                    <LinkButton to="/billing" search={{ pay: true }} kind={kind}>
-                      Add money
-                    </LinkButton>
-                  ),
+                  ...{ title: 'Add money', isDone: balance_micro > 0 },
+                  words: <MoneyWords micro={balance_micro} mayPay={mayPay} />,
+                  ...(mayPay && {
+                    button: (kind: 'main' | 'quiet') => (
+                      <LinkButton to="/billing" search={{ pay: true }} kind={kind}>
+                        Add money
+                      </LinkButton>
+                    ),
+                  }),
                 },
                 {
                   ...{ title: 'Choose a machine', isDone: false, words: MACHINE_WORDS },
@@ -66,7 +72,8 @@ const KEY_WORDS =
   'With it you log in to your instances. Without one you can use only what has a page of its own, such as JupyterLab.';
 const MACHINE_WORDS = 'Before you deploy, you see what an hour costs and how long your balance lasts.';
 
-function MoneyWords({ micro }: { micro: number }) {
+function MoneyWords({ micro, mayPay }: { micro: number; mayPay: boolean }) {
+  if (micro <= 0 && !mayPay) return <>{WHO_PAYS}</>;
   if (micro <= 0) return <>You pay in advance and by the second. What you do not use stays yours.</>;
   return (
     <>

@@ -1,4 +1,4 @@
-import type { LimitFaults, TypedLimits } from '../data/limits.js';
+import { HALF_TYPED, type LimitFaults, type TypedLimits } from '../data/limits.js';
 import { Field, Input, Select } from './field.js';
 
 interface LimitFieldsProps {
@@ -15,6 +15,11 @@ const ON_LIMIT = [
 /** The limits of an instance: when, at which cost or after how much idleness it ends, and how. */
 export function LimitFields({ typed, faults, onChange }: LimitFieldsProps) {
   const set = (changed: Partial<TypedLimits>) => onChange({ ...typed, ...changed });
+  const setStop = ({ value, validity }: HTMLInputElement) => set({ stopAt: validity.badInput ? HALF_TYPED : value });
+  // From nothing to a half, and back, the value stays empty, and the browser tells of no change.
+  const noteHalf = (input: HTMLInputElement) => {
+    if (input.validity.badInput !== (typed.stopAt === HALF_TYPED)) setStop(input);
+  };
   return (
     <>
       <Field name="stop_at" label="Stop at" hint="In your time zone." error={faults.stopAt}>
@@ -22,8 +27,10 @@ export function LimitFields({ typed, faults, onChange }: LimitFieldsProps) {
           <Input
             {...tied}
             type="datetime-local"
-            value={typed.stopAt}
-            onChange={(event) => set({ stopAt: event.target.value })}
+            value={typed.stopAt === HALF_TYPED ? '' : typed.stopAt}
+            onChange={({ target }) => setStop(target)}
+            onKeyUp={({ currentTarget }) => noteHalf(currentTarget)}
+            onBlur={({ currentTarget }) => noteHalf(currentTarget)}
           />
         )}
       </Field>

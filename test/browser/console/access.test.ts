@@ -7,7 +7,7 @@ import type { Renter } from '../../harness/control-plane.js';
 /** Dialogs that no button of a page opens at once, each with the test that checks it. */
 const CHECKED_ELSEWHERE: Readonly<Record<string, string>> = {
   'Copy the secret of the API key now': 'keys.test.ts',
-  'Leave without saving the template': 'templates.test.ts',
+  'Leave without saving the …': 'templates.test.ts, instance-leave.test.ts',
   'The endpoint is on': 'webhooks.test.ts',
   'The new secret': 'webhooks.test.ts',
   '… is invited': 'team.test.ts',

@@ -58,6 +58,36 @@ it('settings of an instance: leaves a limit that a colleague has set, and a time
   await window.close();
 });
 
+it('schedule of an instance: leaves the time zone of a colleague, keeps what was typed, and says that they have saved', async () => {
+  const { id } = await renter.api.post<InstanceBody>('/v1/instances', { offer_id, template_id, disk_gb: 10 });
+  await statusIs(renter.api, id, 'running');
+  const path = `/v1/instances/${id}/schedule`;
+  const schedule = (time_zone: string, at: string) => ({
+    ...{ time_zone, entries: [{ action: 'stop', days: ['monday'], at }] },
+  });
+  await renter.api.put(path, schedule('Europe/Berlin', '08:00'));
+  const window = await test.open(renter);
+  const { page } = window;
+  await window.goTo(`/instances/${id}?tab=settings`);
+  const at = page.getByLabel('At', { exact: true });
+  await at.fill('07:30');
+  await renter.api.put(path, schedule('UTC', '08:00'));
+  await page.getByRole('button', { name: 'Save the schedule' }).click();
+  await page.getByText('The schedule is saved').waitFor();
+  expect(await renter.api.get(path)).toMatchObject(schedule('UTC', '07:30'));
+  await at.fill('09:15');
+  await renter.api.put(path, schedule('UTC', '10:00'));
+  // No event tells of a schedule: this one has everything of the instance read again.
+  await renter.api.post(`/v1/instances/${id}/stop`);
+  await page.getByText('Somebody has changed the schedule meanwhile').waitFor();
+  expect(await at.inputValue()).toBe('09:15');
+  await window.checkAccess();
+  await page.getByRole('button', { name: 'Show theirs' }).click();
+  await page.getByText('Somebody has changed the schedule meanwhile').waitFor({ state: 'detached' });
+  expect(await at.inputValue()).toBe('10:00');
+  await window.close();
+});
+
 it('caps: keeps one that a colleague has set meanwhile', async () => {
   const path = '/v1/orgs/current/spend-caps';
   const window = await test.open(renter);

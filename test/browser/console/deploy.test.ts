@@ -53,7 +53,9 @@ it('shows what is free, how long the balance lasts with it, and what does not fi
   expect(await page.getByLabel('GPUs', { exact: true }).inputValue()).toBe('3');
   await page.getByRole('link', { name: 'Show everything' }).click();
   await offers.nth(1).waitFor();
-  await page.selectOption('main >> label:text-is("Template") >> xpath=.. >> select', { label: 'Desktop' });
+  await page.selectOption('main >> label:text-is("Template") >> xpath=.. >> select', {
+    label: 'Desktop (by the operator)',
+  });
   await page.waitForSelector('text=Does not fit: the template is a virtual machine, and this machine runs none.');
   expect(await page.locator('main li a').count()).toBe(0);
   await window.shoot('market-misfit');
@@ -108,14 +110,16 @@ it('says every reason for a refusal, with what lifts it, and has no button that 
   const other = await test.open(poor);
   await other.goTo('/market');
   await other.page.locator('main li a').first().click();
-  await other.page.getByLabel('Template', { exact: true }).selectOption({ label: 'Desktop (does not fit)' });
+  await other.page
+    .getByLabel('Template', { exact: true })
+    .selectOption({ label: 'Desktop (does not fit; by the operator)' });
   await other.page.waitForSelector('aside >> text=Add money');
   await other.page.waitForSelector('aside >> text=Choose another machine');
   expect(await other.page.locator('aside button').isDisabled()).toBe(true);
   await other.shoot('deploy-refused');
   await other.checkAccess();
   // What lifts it is seen without being asked.
-  await other.page.getByLabel('Template', { exact: true }).selectOption({ label: 'vLLM' });
+  await other.page.getByLabel('Template', { exact: true }).selectOption({ label: 'vLLM (by the operator)' });
   await other.page.waitForSelector('aside >> text=Choose another machine', { state: 'detached' });
   expect(await other.page.locator('aside button').isDisabled()).toBe(true);
   const credit = { amount_micro: 10_000_000, reason: 'test' };
@@ -141,7 +145,7 @@ it('ranks machines for the template, page by page, and keeps what was typed when
   const machines = page.locator('main li');
   await machines.nth(9).waitFor();
   expect(await machines.first().textContent()).toContain('$1.20/h');
-  await page.getByLabel('Template', { exact: true }).selectOption({ label: 'Desktop' });
+  await page.getByLabel('Template', { exact: true }).selectOption({ label: 'Desktop (by the operator)' });
   await page.waitForSelector('main li:first-child >> text=desktops');
   expect(await machines.count()).toBe(10);
   expect(await page.getByText('Does not fit').count()).toBe(0);
@@ -173,7 +177,7 @@ it('ranks machines for the template, page by page, and keeps what was typed when
   await page.setViewportSize({ width: 800, height: 900 });
   expect((await machines.locator('p').first().boundingBox())?.width).toBeGreaterThan(400);
   await page.setViewportSize(whole);
-  await page.getByLabel('Template', { exact: true }).selectOption({ label: 'vLLM' });
+  await page.getByLabel('Template', { exact: true }).selectOption({ label: 'vLLM (by the operator)' });
   await page.getByLabel('MODEL').waitFor();
   await expectTyped();
   await page.getByRole('link', { name: 'Choose another machine' }).click();

@@ -35,3 +35,22 @@ it('leads a new renter from a key over money to a machine, live', async () => {
   await page.waitForURL('**/market');
   await window.close();
 });
+
+it('tells a member who may not pay who adds money, and has no button that leads nowhere', async () => {
+  const [owner, member] = [await test.control.renter(0), await test.control.renter(0)];
+  const invite = { email: member.email, role: 'member' };
+  const { token } = await owner.api.post<{ token: string }>('/v1/orgs/current/invites', invite);
+  await member.api.post(`/v1/invites/${token}/accept`);
+  const window = await test.openFor(member, owner.organizationId);
+  const { page } = window;
+  const who = page.getByText('An admin of the organization, or a member with the role billing, adds money.');
+  await window.goTo('/instances');
+  await page.getByRole('listitem').filter({ hasText: 'Add money' }).filter({ has: who }).waitFor();
+  expect(await page.getByRole('link', { name: 'Add money' }).count()).toBe(0);
+  await window.checkAccess();
+  await window.goTo('/billing?pay=true');
+  await who.waitFor();
+  expect(await page.getByRole('dialog').count()).toBe(0);
+  await window.checkAccess();
+  await window.close();
+});

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { eventually } from '../../../scripts/eventually.js';
 import type { InstanceBody } from '../../harness/api-client.js';
 import { TestConsole, type ConsoleWindow } from '../../harness/console.js';
 import { statusIs, type Renter } from '../../harness/control-plane.js';
@@ -154,6 +155,48 @@ it('tells of one instance how it is, what it wrote, what it cost and how to reac
   );
   expect(await runs.locator('tbody').textContent()).toContain('$1.20/h');
   await window.shoot('instance-cost');
+});
+
+it('says once why the output is not read, asks ever later, and takes it for no empty output', async () => {
+  const { page } = window;
+  window.expectComplaints(/500/);
+  const { id } = await deploy('silent');
+  await statusIs(renter.api, id, 'running');
+  let asked = 0;
+  await page.route('**/logs?**', (route) => {
+    const failure = { code: 'INTERNAL', message: 'something went wrong', request_id: `request-${++asked}` };
+    return route.fulfill({ status: 500, json: failure });
+  });
+  await page.clock.install();
+  await window.goTo(`/instances/${id}?tab=logs`);
+  const alert = page.locator('main [role=alert]');
+  await alert.getByText('request-1').waitFor();
+  for (let second = 0; second < 60; second++) await page.clock.runFor(1_000);
+  await eventually('another read', () => asked > 1);
+  // Without a failure it asks twenty times in a minute.
+  expect(asked).toBeLessThan(6);
+  expect(await alert.textContent()).toMatch(/request request-1\D*$/);
+  expect(await page.getByText('The workload has written nothing yet').count()).toBe(0);
+  await window.checkAccess();
+  await page.unroute('**/logs?**');
+  agent.print(id, 'at last');
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await page.waitForSelector('[role=log]:has-text("at last")');
+  await alert.waitFor({ state: 'detached' });
+});
+
+it('keeps of a long output what a browser shows without effort: the newest million characters', async () => {
+  const { page } = window;
+  const { id } = await deploy('loud');
+  const lines = Array.from({ length: 1_000 }, (_, index) => `${index} `.padEnd(1_100, 'x'));
+  await page.route('**/logs?**', (route) =>
+    route.fulfill({ json: { lines, next_after: 'later', lines_missed: false } }),
+  );
+  await window.goTo(`/instances/${id}?tab=logs`);
+  const log = page.getByRole('log');
+  const kept = ((await log.textContent()) ?? '').split('\n');
+  expect(kept.at(-1)).toBe(lines.at(-1));
+  expect(kept.length).toBe(Math.floor(1_000_000 / 1_101));
 });
 
 it('changes label, limits and schedule, and says what is wrong with a limit', async () => {

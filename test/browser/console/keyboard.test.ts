@@ -66,16 +66,16 @@ it('leads from the sign-in to a running instance by the keyboard alone', async (
   await page.waitForURL('**/market');
   await page.waitForSelector('[data-connection=live]', { state: 'attached' });
 
-  await choose(page, field('Template'), 'vLLM');
+  await choose(page, field('Template'), 'vLLM (by the operator)');
   await page.waitForURL('**/market?template=*');
   await page.getByText('2 offers, 2 for vLLM').waitFor();
   await enter(page.locator('main li').nth(0).getByRole('link', { name: 'Deploy' }));
   await page.waitForURL('**/deploy?**');
   await page.getByRole('heading', { name: 'Deploy', exact: true }).waitFor();
 
-  await choose(page, field('Template'), 'Desktop (does not fit)');
+  await choose(page, field('Template'), 'Desktop (does not fit; by the operator)');
   await page.waitForSelector('aside >> text=virtual machines');
-  await choose(page, field('Template'), 'vLLM');
+  await choose(page, field('Template'), 'vLLM (by the operator)');
   await enter(page.getByRole('link', { name: 'Choose another machine' }).first());
   // What had the focus is gone: it goes on at what has come in its place.
   await page.locator('main [tabindex="-1"]:focus').waitFor();

@@ -116,6 +116,52 @@ it('draws what an instance has used, and has it as a table', async () => {
   await window.close();
 });
 
+/** The colours of the lines of a chart as its legend has them, with their contrast to what is behind them; it runs in the browser. */
+const LINES = `(() => {
+  const context = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+  const lightOf = (colour) => {
+    context.fillStyle = colour;
+    context.fillRect(0, 0, 1, 1);
+    const [red, green, blue] = [...context.getImageData(0, 0, 1, 1).data].map((part) =>
+      part <= 10 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4,
+    );
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue + 0.05;
+  };
+  const chart = [...document.querySelectorAll('figure')].find(({ textContent }) => textContent.startsWith('GPU use'));
+  const behind = lightOf(getComputedStyle(chart).backgroundColor);
+  // The first one is the time.
+  return [...chart.querySelectorAll('.u-series .u-marker')].slice(1).map((marker) => {
+    const colour = getComputedStyle(marker).borderTopColor;
+    return { colour, contrast: Math.max(lightOf(colour), behind) / Math.min(lightOf(colour), behind) };
+  });
+})()`;
+
+it('draws each of eight GPUs in a colour of its own, which is seen in either theme', async () => {
+  const renter = await test.control.renter();
+  const large = await test.control.host({ gpus: 8 });
+  const body = { offer_id: await test.control.offer(large, 8, 10_000), template_id, disk_gb: 10 };
+  const { id } = await renter.api.post<InstanceBody>('/v1/instances', body);
+  await statusIs(renter.api, id, 'running');
+  large.points = [20_000, 10_000].map((endedMsAgo) => ({
+    ...{ endedMsAgo, cpuMillis: 2_500, memoryUsedBytes: 2 ** 30, networkInBytes: 10_240 },
+    gpus: Array.from({ length: 8 }, (_, index) => ({ usePercent: index * 10 + 1 })),
+  }));
+  const window = await test.open(renter);
+  const { page } = window;
+  await window.goTo(`/instances/${id}?tab=usage`);
+  await page.waitForSelector('text=GPU use as a table');
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+    await eventually(`eight colours in the ${colorScheme} theme`, async () => {
+      const lines = await page.evaluate<{ colour: string; contrast: number }[]>(LINES);
+      const isSeen = lines.every(({ contrast }) => contrast >= 3);
+      return isSeen && lines.length === 8 && new Set(lines.map(({ colour }) => colour)).size === 8;
+    });
+  }
+  await window.shoot('instance-usage-eight');
+  await window.close();
+});
+
 it('seven tabs of one browser share one stream of events, which another follows once the first is closed', async () => {
   const renter = await test.control.renter(5_000_000);
   const window = await test.open(renter);

@@ -2,11 +2,12 @@ import { randomUUID } from 'node:crypto';
 import type { Locator } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { InstanceBody } from '../../harness/api-client.js';
+import { recordNote } from '../../../control-plane/services/events/timeline.js';
 import { query } from '../../../control-plane/store/sql.js';
-import { DAY_MS } from '../../../shared/time.js';
+import { DAY_MS, HOUR_MS } from '../../../shared/time.js';
 import { eventually } from '../../../scripts/eventually.js';
 import { TestConsole } from '../../harness/console.js';
-import type { Renter } from '../../harness/control-plane.js';
+import { statusIs, type Renter } from '../../harness/control-plane.js';
 
 /** More than a page has, less than two. */
 const MANY = 150;
@@ -92,5 +93,38 @@ it('adds up what all use has cost, while a page of the charges is shown and when
   await page.getByRole('button', { name: 'Show more' }).press('Enter');
   await count(rows, MANY + 1);
   expect(await rows.last().innerText()).toMatch(/^Total\s[^]*150\.15/);
+  await window.close();
+});
+
+it('goes on to the first event of an instance, and to its first charge', async () => {
+  const { control } = test;
+  const agent = await control.host({ gpus: 1 });
+  const body = { offer_id: await control.offer(agent), template_id: await control.template(), disk_gb: 10 };
+  const { id } = await renter.api.post<InstanceBody>('/v1/instances', body);
+  await statusIs(renter.api, id, 'running');
+  const { organizationId: organization_id } = renter;
+  control.core.platform.store.transact((tx) => {
+    for (let number = 1; number <= 510; number++) recordNote(tx, id, 'note', `note ${number}`);
+    for (const number of numbers) {
+      const hour = (Math.floor(tx.now / HOUR_MS) - Number(number)) * HOUR_MS;
+      const charge = { kind: 'charge' as const, meter: 'gpu' as const, instance_id: id, amount_micro: -Number(number) };
+      const row = { ...charge, id: randomUUID(), organization_id, hour, created_at: hour };
+      tx.run(query.insertInto('transactions').values({ ...row, reason: null, author_id: null }));
+    }
+  });
+  const window = await test.open(renter);
+  const { page } = window;
+  await window.goTo(`/instances/${id}`);
+  const events = page.locator('main ol > li');
+  for (let shown = 50; shown <= 500; shown += 50) {
+    await count(events, shown);
+    await page.getByRole('button', { name: 'Show earlier events' }).press('Enter');
+  }
+  await events.getByText('note 1', { exact: true }).waitFor();
+  await window.goTo(`/instances/${id}?tab=cost`);
+  const charges = page.getByRole('table', { name: 'Charges' }).locator('tbody tr');
+  await count(charges, PAGE);
+  await page.getByRole('button', { name: 'Show older charges' }).press('Enter');
+  await count(charges, MANY);
   await window.close();
 });

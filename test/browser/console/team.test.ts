@@ -44,6 +44,26 @@ it('invites, shows at once who has joined, and withdraws', async () => {
   await window.close();
 });
 
+it('shows the link of an invitation also if the dialog was closed before it was made', async () => {
+  const window = await test.open(await test.control.renter());
+  const { page } = window;
+  let release = (): void => undefined;
+  const released = new Promise<void>((resolve) => (release = resolve));
+  await page.route('**/v1/orgs/current/invites', async (route) => {
+    if (route.request().method() === 'POST') await released;
+    return route.continue();
+  });
+  await window.goTo('/team?invite=true');
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('E-mail address').fill('late@example.com');
+  await dialog.getByRole('button', { name: 'Invite', exact: true }).click();
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  release();
+  expect(new URL(await window.keepSecret('Link of the invitation')).pathname).toBe('/accept-invite');
+  await window.close();
+});
+
 it('names what a demotion and a removal take away, and two admins see each other at work', async () => {
   const [one, two] = [await test.control.renter(), await test.control.renter()];
   await join(two, one, 'admin');
@@ -126,6 +146,13 @@ it('shows what was done, by pages and filters of its address, and as a file', as
   await rows.first().getByRole('link', { name: admin.email }).click();
   await page.waitForURL('**/team/audit?who=*');
   expect(new URL(page.url()).searchParams.get('who')).toBe(await idOf(admin));
+  const addresses: string[] = [];
+  page.on('framenavigated', (frame) => addresses.push(frame.url()));
+  await page.getByLabel('From (UTC)').focus();
+  await page.keyboard.type('01022020');
+  await page.waitForURL(({ searchParams }) => searchParams.get('from') === '2020-01-02');
+  // The first digits of a year are no year.
+  expect(addresses.filter((address) => address.includes('from=0'))).toEqual([]);
   await page.getByLabel('To (UTC)').fill('2020-01-31');
   await page.getByText('Nothing like this was done').waitFor();
   expect(page.url()).toContain('to=2020-01-31');

@@ -171,16 +171,16 @@ it('lets nobody edit a template who only has the name of its publisher', async (
   const { name } = await renter.api.get<{ name: string }>('/v1/orgs/current');
   const namesake = await test.control.renter();
   await namesake.api.request('PATCH', '/v1/orgs/current', { name });
-  const edit = async (who: Renter) => {
+  const edit = async (who: Renter, maker: string) => {
     const window = await test.open(who);
     await window.goTo(`/templates/${id}`);
     await window.page.getByRole('button', { name: 'Duplicate' }).waitFor();
-    await window.page.waitForSelector(`text=public, by ${name}`);
+    await window.page.waitForSelector(`text=public, by ${maker}`);
     const count = await window.page.getByRole('link', { name: 'Edit' }).count();
     await window.close();
     return count;
   };
-  expect([await edit(renter), await edit(namesake)]).toEqual([1, 0]);
+  expect([await edit(renter, 'your organization'), await edit(namesake, `“${name}”`)]).toEqual([1, 0]);
 });
 
 it('leads to the first field that is wrong, also where only the control plane knows', async () => {
@@ -201,5 +201,35 @@ it('leads to the first field that is wrong, also where only the control plane kn
   expect(await name.getAttribute('aria-invalid')).toBe('true');
   window.expectComplaints(/422/);
   page.once('dialog', (question) => void question.accept());
+  await window.close();
+});
+
+it('keeps every letter of the words and its place, and shows those of the address', async () => {
+  const window = await test.open(renter);
+  const { page } = window;
+  await window.goTo('/templates');
+  const find = page.getByLabel('Find');
+  await find.fill('se');
+  await page.waitForURL('**words=se');
+  await find.press('Home');
+  await page.keyboard.type('ba');
+  await page.waitForURL('**words=base');
+  expect(await find.inputValue()).toBe('base');
+  await page.goBack();
+  await page.waitForURL('**/templates');
+  await eventually('the words of the address', async () => (await find.inputValue()) === '');
+  await find.fill('desk');
+  await find.press('Enter');
+  await page.waitForURL('**words=desk');
+  await window.close();
+});
+
+it('has among the templates of the organization those that it has published', async () => {
+  const publisher = await test.control.renter(0);
+  const published = { name: 'Published', image: 'registry.example/published:1', visibility: 'public' };
+  await publisher.api.post<Template>('/v1/templates', published);
+  const window = await test.open(publisher);
+  await window.goTo('/templates?tab=organization');
+  await window.page.locator('main').getByRole('link', { name: 'Published' }).waitFor();
   await window.close();
 });

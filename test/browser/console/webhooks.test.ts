@@ -78,6 +78,27 @@ it('leads an endpoint from its creation over its deliveries to its end', async (
   await window.close();
 });
 
+it('shows the secret of an endpoint also if the dialog was closed before it was made', async () => {
+  const window = await test.open(await test.control.renter(0));
+  const { page } = window;
+  let release = (): void => undefined;
+  const released = new Promise<void>((resolve) => (release = resolve));
+  await page.route('**/v1/webhook-endpoints', async (route) => {
+    if (route.request().method() === 'POST') await released;
+    return route.continue();
+  });
+  await window.goTo('/webhooks?add=true');
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Address').fill(receiver.url());
+  await dialog.getByRole('button', { name: 'Create' }).click();
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  release();
+  expect(await window.keepSecret('Secret')).toMatch(/^whsec_/);
+  await page.getByRole('table', { name: 'Endpoints' }).getByText(receiver.url()).waitFor();
+  await window.close();
+});
+
 it('keeps what was typed when it is refused', async () => {
   const window = await test.open(await test.control.renter(0));
   const { page } = window;

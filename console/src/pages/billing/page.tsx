@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { me } from '../../data/queries.js';
 import { may } from '../../data/rights.js';
+import { WHO_PAYS } from '../../data/who-pays.js';
 import { LinkButton } from '../../parts/button.js';
 import { Page } from '../../parts/page.js';
 import { Notice } from '../../parts/states.js';
@@ -21,8 +22,9 @@ const CONTENT: Readonly<Record<Tab, () => React.JSX.Element>> = {
 };
 
 export default function BillingPage() {
-  const { tab = 'overview', checkout } = route.useSearch();
-  const mayPay = may(useQuery(me).data, 'change_money');
+  const { tab = 'overview', checkout, pay = false } = route.useSearch();
+  const { data: user } = useQuery(me);
+  const mayPay = may(user, 'change_money');
   const Content = CONTENT[tab];
   const tabs = TABS.map((each) => ({
     ...{ title: TITLES[each], isActive: each === tab, to: '/billing' as const },
@@ -41,6 +43,11 @@ export default function BillingPage() {
       }
     >
       {checkout && <AfterCheckout outcome={checkout} />}
+      {pay && user && !mayPay && (
+        <Notice>
+          <p role="status">{WHO_PAYS}</p>
+        </Notice>
+      )}
       <TabLinks label="Billing" tabs={tabs} />
       <Content />
       {mayPay && <TopUp />}

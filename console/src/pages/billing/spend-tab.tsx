@@ -1,7 +1,9 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
+import { changedSearch } from '../../data/changed-search.js';
 import { itemsOf } from '../../data/pages.js';
-import { Field, Input, Select } from '../../parts/field.js';
+import { DayInput } from '../../parts/address-input.js';
+import { Field, Select } from '../../parts/field.js';
 import { Money } from '../../parts/money.js';
 import { Older } from '../../parts/older.js';
 import { Empty, Loaded } from '../../parts/states.js';
@@ -28,13 +30,8 @@ export function SpendTab() {
   const query = useInfiniteQuery(chargeSums(filter));
   // Where not all rows are shown, they do not add up to the total.
   const { data: total } = useQuery({ ...chargeTotal(filter), enabled: query.hasNextPage });
-  const set = (fields: { by?: Group; from?: string | undefined; to?: string | undefined }) =>
-    void navigate({
-      search: (before) => {
-        const { from: nextFrom, to: nextTo, ...rest } = { ...before, ...fields };
-        return { ...rest, ...(nextFrom ? { from: nextFrom } : {}), ...(nextTo ? { to: nextTo } : {}) };
-      },
-    });
+  const set = (fields: { by?: Group; from?: string | undefined; to?: string | undefined }, replace = false) =>
+    void navigate({ search: (before) => changedSearch(before, fields), replace });
   return (
     <>
       <div className={styles.filters}>
@@ -42,14 +39,10 @@ export function SpendTab() {
           {(tied) => <Select {...tied} choices={CHOICES} value={by} onChoose={(next) => set({ by: next })} />}
         </Field>
         <Field label="From (UTC)">
-          {(tied) => (
-            <Input {...tied} type="date" value={from ?? ''} onChange={({ target }) => set({ from: target.value })} />
-          )}
+          {(tied) => <DayInput {...tied} value={from} onWrite={(day, replace) => set({ from: day }, replace)} />}
         </Field>
         <Field label="To (UTC)">
-          {(tied) => (
-            <Input {...tied} type="date" value={to ?? ''} onChange={({ target }) => set({ to: target.value })} />
-          )}
+          {(tied) => <DayInput {...tied} value={to} onWrite={(day, replace) => set({ to: day }, replace)} />}
         </Field>
         <CsvButton name={`spend-by-${by}.csv`} read={() => csv.sums(filter)} />
       </div>

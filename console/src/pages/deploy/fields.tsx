@@ -1,8 +1,9 @@
+import type { UseQueryResult } from '@tanstack/react-query';
 import type { Offer, SshKey, Template } from '../../data/models.js';
 import { Field, Input, Select } from '../../parts/field.js';
 import { LimitFields } from '../../parts/limit-fields.js';
 import { Section } from '../../parts/page.js';
-import { Notice } from '../../parts/states.js';
+import { Loaded, Notice } from '../../parts/states.js';
 import { LEAST_DISK, type DeployForm, type Faults, type ShownForm } from './form.js';
 import styles from './page.module.css';
 import { Variables } from './variables.js';
@@ -10,7 +11,8 @@ import { Variables } from './variables.js';
 interface FieldsProps {
   offer: Offer | undefined;
   template: Template | undefined;
-  keys: readonly SshKey[];
+  /** The keys of the reader. Before they are read nobody knows that there is none. */
+  keys: UseQueryResult<SshKey[]>;
   form: ShownForm;
   faults: Faults;
   onChange: (changed: Partial<DeployForm>) => void;
@@ -41,7 +43,15 @@ export function Fields({ offer, template, keys, form, faults, onChange }: Fields
         <DiskField offer={offer} disk={form.disk} fault={faults.disk} onChange={(disk) => onChange({ disk })} />
       </Section>
       <Section title="SSH key">
-        <KeyField keys={keys} sshKey={form.sshKey} onChange={(sshKey) => onChange({ sshKey, isKeyChosen: true })} />
+        <Loaded query={keys} rows={2}>
+          {(known) => (
+            <KeyField
+              keys={known}
+              sshKey={form.sshKey}
+              onChange={(sshKey) => onChange({ sshKey, isKeyChosen: true })}
+            />
+          )}
+        </Loaded>
       </Section>
       <Variables template={template} form={form} fault={faults.added} onChange={onChange} />
       <Section title="Limits">

@@ -1,4 +1,4 @@
-import { limitFaults, NO_LIMITS, toLimits, type TypedLimits } from '../../data/limits.js';
+import { limitFaults, NO_LIMITS, toLimits, withoutHalf, type TypedLimits } from '../../data/limits.js';
 import type { DeployRequest, Template } from '../../data/models.js';
 
 export interface Variable {
@@ -7,6 +7,8 @@ export interface Variable {
   key: string;
   value: string;
   secret: boolean;
+  /** Whether its value was not kept, and nobody has typed it again. */
+  isForgotten?: boolean;
 }
 
 /** What a person has chosen and typed. */
@@ -18,8 +20,8 @@ export interface DeployForm {
   sshKey: string;
   /** Whether a person has chosen it, or that there is none. */
   isKeyChosen: boolean;
-  /** New values of variables of templates: see {@link overrideOf}. */
-  overrides: Readonly<Record<string, string>>;
+  /** New values of variables of templates: see {@link overrideOf}. Null: one was typed, and not kept. */
+  overrides: Readonly<Record<string, string | null>>;
   /** Variables beside those of the template. */
   added: readonly Variable[];
   limits: TypedLimits;
@@ -54,43 +56,69 @@ export function withOverride(form: DeployForm, template: Template, key: string, 
   return { overrides: { ...form.overrides, [nameOf(template, key)]: value } };
 }
 
-/** Returns what may be kept of a form: no value of a variable that is secret, or that the template does not know. */
+/**
+ * Returns what may be kept of a form: no value of a variable that is secret, or that the template does not know. What is left out for
+ * that is marked, so that nothing is deployed without it: see {@link faultsOf}.
+ */
 export function withoutSecrets(form: DeployForm, template: Pick<Template, 'id' | 'env'> | undefined): DeployForm {
-  const open = template?.env.filter(({ secret }) => !secret) ?? [];
+  const open = template?.env.filter(({ secret }) => !secret).map(({ key }) => nameOf(template, key)) ?? [];
   return {
     ...form,
     overrides: Object.fromEntries(
-      open.flatMap(({ key }) => (template ? [[nameOf(template, key), overrideOf(form, template, key)]] : [])),
+      Object.entries(form.overrides).map(([name, value]) => [name, value === '' || open.includes(name) ? value : null]),
     ),
-    added: form.added.map((variable) => (variable.secret ? { ...variable, value: '' } : variable)),
+    added: form.added.map((variable) => (variable.secret ? withoutValue(variable) : variable)),
+    limits: withoutHalf(form.limits),
   };
+}
+
+function withoutValue(variable: Variable): Variable {
+  return variable.value === '' ? variable : { ...variable, value: '', isForgotten: true };
+}
+
+const TYPE_AGAIN = 'Type it again: secrets are not kept.';
+
+/** Returns what is wrong with the new value of a variable of a template. */
+export function overrideFault(form: DeployForm, template: Pick<Template, 'id'>, key: string): string | undefined {
+  return form.overrides[nameOf(template, key)] === null ? TYPE_AGAIN : undefined;
+}
+
+/** Returns what is wrong with the value of a variable beside those of the template. */
+export function valueFault({ isForgotten = false }: Variable): string | undefined {
+  return isForgotten ? TYPE_AGAIN : undefined;
 }
 
 export interface Faults {
   disk?: string;
   added?: string;
+  /** Of values that were not kept; each of them says so beside its field. */
+  secrets?: string;
   limits: ReturnType<typeof limitFaults>;
 }
 
 /** Returns what is wrong with what was typed, and what to do. What else there is to say, the estimate says. */
-export function faultsOf({ disk, added, limits }: ShownForm): Faults {
+export function faultsOf(form: ShownForm, template: Pick<Template, 'id' | 'env'> | undefined): Faults {
+  const { disk, added, limits } = form;
   const gigabytes = Number(disk);
   const isDisk = /^\d{1,5}$/.test(disk.trim()) && gigabytes >= LEAST_DISK && gigabytes <= MOST_DISK;
   const unnamed = added.find(({ key, value }) => value !== '' && (key === '' || key.includes('=')));
+  const overridden = template?.env.map(({ key }) => overrideFault(form, template, key)) ?? [];
+  const secrets = [...overridden, ...added.map(valueFault)].find((fault) => fault !== undefined);
   return {
     ...(isDisk ? {} : { disk: `Give whole gigabytes, from ${LEAST_DISK} to ${MOST_DISK}.` }),
     ...(unnamed ? { added: 'Give each variable a name without "=".' } : {}),
+    ...(secrets === undefined ? {} : { secrets }),
     limits: limitFaults(limits),
   };
 }
 
-export function isFaulty({ disk, added, limits }: Faults): boolean {
-  return disk !== undefined || added !== undefined || Object.keys(limits).length > 0;
+export function isFaulty({ disk, added, secrets, limits }: Faults): boolean {
+  return [disk, added, secrets].some((fault) => fault !== undefined) || Object.keys(limits).length > 0;
 }
 
 /** Returns the deploy as the API takes it; undefined: something is wrong. */
 export function requestOf(form: ShownForm, offer_id: string, template: Template): DeployRequest | undefined {
-  if (isFaulty(faultsOf(form))) return undefined;
+  if (isFaulty(faultsOf(form, template))) return undefined;
   const changed = template.env.map(({ key, secret }) => ({ key, value: overrideOf(form, template, key), secret }));
   return {
     ...{ offer_id, template_id: template.id, disk_gb: Number(form.disk) },

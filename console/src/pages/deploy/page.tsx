@@ -1,8 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
-import { useDraft } from '../../data/draft.js';
+import { useLastingDraft } from '../../data/draft.js';
 import { offerOf } from '../../data/offers.js';
-import { sshKeys, templates } from '../../data/queries.js';
+import { sshKeys } from '../../data/queries.js';
+import { useTemplates } from '../../data/templates.js';
 import { OnlyFor } from '../../parts/only-for.js';
 import { Page } from '../../parts/page.js';
 import { ErrorBox, Skeleton } from '../../parts/states.js';
@@ -26,36 +27,39 @@ export default function DeployPage() {
   );
 }
 
-/** The template first, then the machine, then the rest. Another template or machine keeps what was typed. */
+/** The template first, then the machine, then the rest. Another template or machine keeps what was typed, and so does another page. */
 function Form() {
   const search = route.useSearch();
-  const known = useQuery(templates);
-  const { data: keys = [] } = useQuery(sshKeys);
+  const { template, templates, hasMore, ...known } = useTemplates(search.template);
+  const keys = useQuery(sshKeys);
   const { data: offer, error, refetch } = useQuery(offerOf(search.offer));
-  const template = known.data?.find(({ id }) => id === search.template);
-  const [form, setForm] = useDraft('deploy', EMPTY_FORM, (draft) => withoutSecrets(draft, template));
+  const [form, setForm, forget] = useLastingDraft('deploy', EMPTY_FORM, (draft) => withoutSecrets(draft, template));
   const change = (changed: Partial<DeployForm>) => setForm((before) => ({ ...before, ...changed }));
   const chosen = {
     ...form,
     disk: diskOf(form, offer?.machine.disk_available_gb),
     // Until a person chooses one, it is the key of the last deploy.
-    sshKey: form.sshKey === '' && !form.isKeyChosen ? lastKey(keys) : form.sshKey,
+    sshKey: form.sshKey === '' && !form.isKeyChosen ? lastKey(keys.data ?? []) : form.sshKey,
   };
-  const faults = faultsOf(chosen);
+  const faults = faultsOf(chosen, template);
+  // Without a key nobody can ever log in: that is for a person to choose, not for an answer that has not come.
+  const request = offer && template && keys.data && requestOf(chosen, offer.id, template);
   const lacksMachine = !offer && (search.offer === undefined || error !== null);
+  const lacks = lacksMachine ? 'machine' : keys.isLoadingError ? 'keys' : undefined;
   if (known.isPending) return <Skeleton rows={8} />;
   return (
     <div className={styles.deploy}>
       <div>
-        {known.error && <ErrorBox error={known.error} retry={() => void known.refetch()} />}
-        <TemplateSection template={template} templates={known.data ?? []} machine={offer?.machine} />
+        {known.error && <ErrorBox error={known.error} retry={known.readAgain} />}
+        <TemplateSection {...{ template, templates, hasMore }} machine={offer?.machine} />
         <MachineSection {...{ template, offer, error }} readAgain={() => void refetch()} />
         <Fields {...{ offer, template, keys }} form={chosen} faults={faults} onChange={change} />
       </div>
       <Summary
-        request={offer && template && requestOf(chosen, offer.id, template)}
-        lacks={template === undefined ? 'template' : lacksMachine ? 'machine' : undefined}
+        request={request}
+        lacks={template === undefined ? 'template' : lacks}
         isWrong={isFaulty(faults)}
+        onDeployed={forget}
       />
     </div>
   );

@@ -8,6 +8,7 @@ import { instance as instanceQuery, instances } from '../../data/queries.js';
 import { remedyOfCode } from '../../data/remedies.js';
 import { Button } from '../../parts/button.js';
 import { Facts } from '../../parts/facts.js';
+import { limitFacts } from '../../parts/limit-facts.js';
 import { Hourly, Money } from '../../parts/money.js';
 import { ErrorBox, Notice, Skeleton, Unanswered } from '../../parts/states.js';
 import { Ago, At, Lasts } from '../../parts/time.js';
@@ -15,8 +16,13 @@ import { keepKey } from './last-key.js';
 import styles from './page.module.css';
 import { atMostFor, useEstimate, useShownPrice, type Price } from './use-estimate.js';
 
-/** What has to be chosen before a price can be said. */
-export type Lacking = 'template' | 'machine';
+/** What has to be known before a price can be said. */
+type Lacking = keyof typeof LACKS;
+const LACKS = {
+  template: 'Choose a template: then you see what it costs.',
+  machine: 'Choose a machine: then you see what it costs.',
+  keys: 'Your SSH keys could not be read; it says so at their place.',
+} as const;
 
 interface Props {
   /** Undefined: something is missing or wrong. */
@@ -24,14 +30,15 @@ interface Props {
   lacks: Lacking | undefined;
   /** Whether something that was typed is wrong. */
   isWrong: boolean;
+  onDeployed: () => void;
 }
 
 /** What the deploy will cost, why it would be refused and what lifts that, and the button: it is there to be pressed when nothing would refuse it. */
-export function Summary({ request, lacks, isWrong }: Props) {
+export function Summary({ request, lacks, isWrong, onDeployed }: Props) {
   const { estimate: last, since, error, isCurrent, isAsked, askAgain } = useEstimate(request);
   const estimate = lacks ? undefined : last;
   const shown = useShownPrice(request && `${request.offer_id} ${request.disk_gb}`, isCurrent ? estimate : undefined);
-  const { deploy, isUnanswered } = useDeploy();
+  const { deploy, isUnanswered } = useDeploy(onDeployed);
   // Whatever the estimate says: perhaps it is this deploy that has taken the GPUs.
   const isAgain = request !== undefined && isUnanswered(request);
   const canDeploy = isAgain || (isCurrent && estimate?.refusals.length === 0 && !shown.hasRisen);
@@ -46,11 +53,12 @@ export function Summary({ request, lacks, isWrong }: Props) {
     <>
       <aside id="summary" className={styles.summary} aria-label="Summary">
         <h2>Summary</h2>
-        {lacks && <p>Choose a {lacks}: then you see what it costs.</p>}
+        {lacks && <p>{LACKS[lacks]}</p>}
         {!lacks && isWrong && <p>Something that you have typed is wrong; it says so beside it.</p>}
         {error && <ErrorBox error={error} retry={askAgain} />}
         {estimate && since !== undefined && <Figures estimate={estimate} since={since} />}
-        {!estimate && isAsked && !error && <Skeleton rows={3} />}
+        {!estimate && !error && !lacks && (isAsked || !isWrong) && <Skeleton rows={3} />}
+        {request && <Limits request={request} />}
         {deploy.error && !shown.hasRisen && <ErrorBox error={deploy.error} />}
         {isAgain && !deploy.isPending && <Unanswered />}
         {shown.hasRisen && shown.price && <Risen before={shown.price} onAccept={accept} />}
@@ -66,6 +74,12 @@ export function Summary({ request, lacks, isWrong }: Props) {
       {estimate && <Brief estimate={estimate} />}
     </>
   );
+}
+
+/** What will end it by itself, so that no limit is missing that somebody believes to have set. */
+function Limits({ request }: { request: DeployRequest }) {
+  const facts = limitFacts(request);
+  return facts.length === 0 ? null : <Facts inLines facts={facts} />;
 }
 
 /** Says that the price is above the one that was shown before, and lets it be accepted. */
@@ -175,7 +189,7 @@ function Refusal({ code, message }: { code: string; message: string }) {
   );
 }
 
-function useDeploy() {
+function useDeploy(onDeployed: () => void) {
   const queries = useQueryClient();
   const navigate = useNavigate();
   const { send, isUnanswered } = useOneRequest<DeployRequest>('deploy');
@@ -188,6 +202,7 @@ function useDeploy() {
       ),
     onSuccess: async (instance, { request: { ssh_key_id } }) => {
       keepKey(ssh_key_id);
+      onDeployed();
       queries.setQueryData(instanceQuery(instance.id).queryKey, instance);
       void queries.invalidateQueries({ queryKey: instances.queryKey });
       await navigate({ to: '/instances/$id', params: { id: instance.id } });

@@ -2,7 +2,7 @@ import type { Template } from '../../data/models.js';
 import { Button } from '../../parts/button.js';
 import { CheckBox, Field, Input } from '../../parts/field.js';
 import { Section } from '../../parts/page.js';
-import { overrideOf, withOverride, type DeployForm, type Variable } from './form.js';
+import { overrideFault, overrideOf, valueFault, withOverride, type DeployForm, type Variable } from './form.js';
 import styles from './page.module.css';
 
 interface VariablesProps {
@@ -13,6 +13,8 @@ interface VariablesProps {
 }
 
 const MOST = 100;
+/** How the field of a secret is. */
+const HIDDEN = { type: 'password', autoComplete: 'new-password' } as const;
 
 /** The environment: the variables of the template, whose values can be replaced, and others. */
 export function Variables({ template, form, fault, onChange }: VariablesProps) {
@@ -28,55 +30,89 @@ export function Variables({ template, form, fault, onChange }: VariablesProps) {
     <Section title="Environment">
       {template && env.length > 0 && (
         <div className={styles.fields}>
-          {env.map(({ key, value, secret }) => (
-            <Field key={key} label={<code>{key}</code>}>
-              {(tied) => (
-                <Input
-                  {...tied}
-                  {...(secret ? { type: 'password', autoComplete: 'new-password' } : {})}
-                  maxLength={4_096}
-                  placeholder={secret ? 'the template has a secret value' : (value ?? '')}
-                  value={overrideOf(form, template, key)}
-                  onChange={(event) => onChange(withOverride(form, template, key, event.target.value))}
-                />
-              )}
-            </Field>
+          {env.map((variable) => (
+            <Override
+              key={variable.key}
+              variable={variable}
+              value={overrideOf(form, template, variable.key)}
+              fault={overrideFault(form, template, variable.key)}
+              onChange={(value) => onChange(withOverride(form, template, variable.key, value))}
+            />
           ))}
         </div>
       )}
       {added.map((variable) => (
-        <fieldset key={variable.row} className={styles.variable}>
-          <Field label="Name">
-            {(tied) => (
-              <Input
-                {...tied}
-                maxLength={256}
-                value={variable.key}
-                onChange={(event) => change(variable.row, { key: event.target.value })}
-              />
-            )}
-          </Field>
-          <Field label="Value">
-            {(tied) => (
-              <Input
-                {...tied}
-                {...(variable.secret ? { type: 'password', autoComplete: 'new-password' } : {})}
-                maxLength={4_096}
-                value={variable.value}
-                onChange={(event) => change(variable.row, { value: event.target.value })}
-              />
-            )}
-          </Field>
-          <CheckBox
-            label="Secret"
-            checked={variable.secret}
-            onChange={(event) => change(variable.row, { secret: event.target.checked })}
-          />
-          <Button onClick={() => onChange({ added: added.filter(({ row }) => row !== variable.row) })}>Remove</Button>
-        </fieldset>
+        <Added
+          key={variable.row}
+          variable={variable}
+          onChange={(changed) => change(variable.row, changed)}
+          onRemove={() => onChange({ added: added.filter(({ row }) => row !== variable.row) })}
+        />
       ))}
       {fault !== undefined && <p className={styles.fault}>{fault}</p>}
       {added.length + env.length < MOST && <Button onClick={add}>Add a variable</Button>}
     </Section>
+  );
+}
+
+interface OverrideProps {
+  variable: Template['env'][number];
+  /** Empty: that of the template. */
+  value: string;
+  fault: string | undefined;
+  onChange: (value: string) => void;
+}
+
+/** A variable of the template. */
+function Override({ variable: { key, value: own, secret }, value, fault, onChange }: OverrideProps) {
+  return (
+    <Field label={<code>{key}</code>} error={fault}>
+      {(tied) => (
+        <>
+          <Input
+            {...tied}
+            {...(secret ? HIDDEN : {})}
+            maxLength={4_096}
+            placeholder={secret ? 'the template has a secret value' : (own ?? '')}
+            value={value}
+            onChange={({ target }) => onChange(target.value)}
+          />
+          {fault !== undefined && <Button onClick={() => onChange('')}>Use the value of the template</Button>}
+        </>
+      )}
+    </Field>
+  );
+}
+
+interface AddedProps {
+  variable: Variable;
+  onChange: (changed: Partial<Variable>) => void;
+  onRemove: () => void;
+}
+
+/** A variable beside those of the template. */
+function Added({ variable, onChange, onRemove }: AddedProps) {
+  const { key, value, secret } = variable;
+  return (
+    <fieldset className={styles.variable}>
+      <Field label="Name">
+        {(tied) => (
+          <Input {...tied} maxLength={256} value={key} onChange={({ target }) => onChange({ key: target.value })} />
+        )}
+      </Field>
+      <Field label="Value" error={valueFault(variable)}>
+        {(tied) => (
+          <Input
+            {...tied}
+            {...(secret ? HIDDEN : {})}
+            maxLength={4_096}
+            value={value}
+            onChange={({ target }) => onChange({ value: target.value, isForgotten: false })}
+          />
+        )}
+      </Field>
+      <CheckBox label="Secret" checked={secret} onChange={({ target }) => onChange({ secret: target.checked })} />
+      <Button onClick={onRemove}>Remove</Button>
+    </fieldset>
   );
 }

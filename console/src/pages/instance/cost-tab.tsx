@@ -1,7 +1,9 @@
-import { useQuery } from '@tanstack/react-query';
+import { useInfiniteQuery } from '@tanstack/react-query';
 import { api } from '../../data/api.js';
 import type { Instance, Transaction } from '../../data/models.js';
+import { inPages, itemsOf } from '../../data/pages.js';
 import { Money } from '../../parts/money.js';
+import { Older } from '../../parts/older.js';
 import { Section } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { Table, type Column } from '../../parts/table.js';
@@ -9,7 +11,6 @@ import { Ago } from '../../parts/time.js';
 import { MeterIntervals } from './meter-intervals.js';
 import styles from './page.module.css';
 
-const AT_MOST = 200;
 /** Charges are posted without an event of their own. */
 const AGAIN_MS = 60_000;
 
@@ -19,41 +20,47 @@ const COLUMNS: readonly Column<Transaction>[] = [
   { title: 'Amount', cell: ({ amount_micro }) => <Money micro={-amount_micro} />, isNumber: true },
 ];
 
+/** The charges of an instance, newest first. */
+const chargesFor = (id: string) =>
+  inPages(
+    ['billing', 'charges', id],
+    (page, signal) => api.get('/v1/billing/transactions', { params: { query: { ...page, instance_id: id } }, signal }),
+    { refetchInterval: AGAIN_MS },
+  );
+
 /** Every charge of the instance, whose sum is what it has cost, and the runs that they are for. */
 export function CostTab({ instance }: { instance: Instance }) {
-  const { id, spend_micro } = instance;
-  const query = useQuery({
-    queryKey: ['billing', 'transactions', { instance: id }],
-    queryFn: async ({ signal }) => {
-      const params = { query: { instance_id: id, limit: AT_MOST } };
-      return (await api.get('/v1/billing/transactions', { params, signal })).items;
-    },
-    refetchInterval: AGAIN_MS,
-  });
+  const query = useInfiniteQuery(chargesFor(instance.id));
   return (
     <Loaded query={query}>
-      {(charges) =>
-        charges.length === 0 ? (
-          <Empty title="Nothing was charged yet">
-            GPU time is charged while the instance runs, its disk while it is stopped.
-          </Empty>
-        ) : (
+      {(pages) => {
+        const charges = itemsOf(pages);
+        if (charges.length === 0) return <NoCharges />;
+        return (
           <>
             <p className={styles.total}>
               Charged so far:{' '}
               <strong>
-                <Money micro={charges.length < AT_MOST ? sumOf(charges) : spend_micro} />
+                <Money micro={query.hasNextPage ? instance.spend_micro : sumOf(charges)} />
               </strong>
-              {charges.length < AT_MOST ? '' : `. Below are the newest ${AT_MOST} charges.`}
             </p>
             <MeterIntervals instance={instance} />
             <Section title="Charges">
               <Table label="Charges" columns={COLUMNS} rows={charges} keyOf={(charge) => charge.id} />
+              <Older query={query}>Show older charges</Older>
             </Section>
           </>
-        )
-      }
+        );
+      }}
     </Loaded>
+  );
+}
+
+function NoCharges() {
+  return (
+    <Empty title="Nothing was charged yet">
+      GPU time is charged while the instance runs, its disk while it is stopped.
+    </Empty>
   );
 }
 

@@ -11,7 +11,7 @@ const NEAR_PX = 40;
 
 /** The output of the workload. It follows as long as the reader is at its end. */
 export function LogsTab({ instance }: { instance: Instance }) {
-  const { lines, error } = useLogs(instance.id, true);
+  const { lines, error, readNow } = useLogs(instance.id);
   const [isFollowing, setFollowing] = useState(true);
   const box = useRef<HTMLPreElement>(null);
   useLayoutEffect(() => {
@@ -21,25 +21,26 @@ export function LogsTab({ instance }: { instance: Instance }) {
     const element = box.current;
     if (element) setFollowing(element.scrollHeight - element.scrollTop - element.clientHeight < NEAR_PX);
   };
-  if (lines === undefined && error === undefined) return <Skeleton rows={8} />;
+  const failure = error !== undefined && <ErrorBox error={error} retry={readNow} />;
+  if (lines === undefined) return failure || <Skeleton rows={8} />;
   return (
     <>
-      {error !== undefined && <ErrorBox error={error} />}
+      {failure}
       <div className={styles.logHead}>
         <CheckBox
           label="Follow what comes"
           checked={isFollowing}
           onChange={(event) => setFollowing(event.target.checked)}
         />
-        <CopyButton label="Copy all" text={lines?.join('\n') ?? ''} />
+        <CopyButton label="Copy all" text={lines.join('\n')} />
       </div>
-      {lines?.length === 0 ? (
+      {lines.length === 0 ? (
         <Empty title="The workload has written nothing yet">
           Here is what it writes to its standard output and standard error, as soon as it has run.
         </Empty>
       ) : (
         <pre ref={box} className={styles.log} tabIndex={0} role="log" aria-label="Output" onScroll={noteScroll}>
-          {lines?.join('\n')}
+          {lines.join('\n')}
         </pre>
       )}
     </>

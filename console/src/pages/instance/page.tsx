@@ -97,10 +97,10 @@ function Tabs({ instance }: { instance: Instance }) {
   return (
     <>
       <TabLinks label="Parts of the instance" tabs={tabs} />
-      {tab === 'timeline' && <TimelineTab id={instance.id} />}
+      {tab === 'timeline' && <TimelineTab key={instance.id} id={instance.id} />}
       {tab === 'logs' && <LogsTab key={instance.id} instance={instance} />}
       {tab === 'usage' && <UsageTab instance={instance} />}
-      {tab === 'cost' && <CostTab instance={instance} />}
+      {tab === 'cost' && <CostTab key={instance.id} instance={instance} />}
       {tab === 'settings' && <SettingsTab key={instance.id} instance={instance} />}
     </>
   );

@@ -5,8 +5,9 @@ import type { Schedule } from '../../data/models.js';
 import { Button } from '../../parts/button.js';
 import { CheckBox, Field, Input, Select } from '../../parts/field.js';
 import { Form, FormError } from '../../parts/form.js';
+import { LeaveQuestion } from '../../parts/leave-question.js';
 import { Section } from '../../parts/page.js';
-import { Loaded } from '../../parts/states.js';
+import { Loaded, Notice } from '../../parts/states.js';
 import { At } from '../../parts/time.js';
 import { say } from '../../parts/toast.js';
 import styles from './page.module.css';
@@ -21,35 +22,36 @@ const ACTIONS = [
 const NEW_ENTRY: Entry = { action: 'stop', days: [...DAYS.slice(0, 5)], at: '18:00' };
 const MOST_ENTRIES = 20;
 
+/** The time zone of this browser. */
+const HERE = Intl.DateTimeFormat().resolvedOptions().timeZone;
+
 /** At which times of the week the instance is started and stopped. */
 export function ScheduleForm({ id, mayChange }: { id: string; mayChange: boolean }) {
   const query = useQuery(scheduleOf(id));
   return (
     <Section title="Schedule">
       <Loaded query={query} rows={1}>
-        {(schedule) => <Entries key={JSON.stringify(schedule.entries)} {...{ id, schedule, mayChange }} />}
+        {(schedule) => <Entries {...{ id, schedule, mayChange }} />}
       </Loaded>
     </Section>
   );
 }
 
+/** What somebody has changed here and not saved yet. What is absent follows what others save meanwhile. */
+interface Edited {
+  /** The schedule as it was when they began. */
+  over: Schedule;
+  entries?: Entry[];
+  time_zone?: string;
+}
+
 function Entries({ id, schedule, mayChange }: { id: string; schedule: Schedule; mayChange: boolean }) {
-  const queries = useQueryClient();
-  const [entries, setEntries] = useState(schedule.entries);
-  const [time_zone, setZone] = useState(schedule.time_zone ?? Intl.DateTimeFormat().resolvedOptions().timeZone);
-  const params = { path: { id } };
-  const save = useMutation({
-    mutationFn: async () => {
-      if (entries.length > 0) return api.put('/v1/instances/{id}/schedule', { params, body: { time_zone, entries } });
-      await api.delete('/v1/instances/{id}/schedule', { params });
-      return { time_zone: null, entries: [], next: null };
-    },
-    onSuccess: (saved) => {
-      queries.setQueryData(scheduleOf(id).queryKey, saved);
-      say('The schedule is saved');
-    },
-  });
-  const change = (index: number, entry: Entry) => setEntries(entries.map((each, at) => (at === index ? entry : each)));
+  const [edited, setEdited] = useState<Edited>();
+  const { entries = schedule.entries, time_zone = schedule.time_zone ?? HERE } = edited ?? {};
+  const edit = (changed: Omit<Edited, 'over'>) => setEdited((known) => ({ over: schedule, ...known, ...changed }));
+  const save = useSave(id, edited, () => setEdited(undefined));
+  const change = (index: number, entry: Entry) =>
+    edit({ entries: entries.map((each, at) => (at === index ? entry : each)) });
   return (
     <Form onSubmit={() => save.mutate()} error={save.error}>
       {schedule.next && (
@@ -57,12 +59,17 @@ function Entries({ id, schedule, mayChange }: { id: string; schedule: Schedule; 
           Next: {schedule.next.action} <At at={schedule.next.at} />
         </p>
       )}
+      {edited && !save.isPending && contentOf(edited.over) !== contentOf(schedule) && (
+        <ChangedMeanwhile onDrop={() => setEdited(undefined)} />
+      )}
       {entries.length === 0 && !mayChange && <p className={styles.muted}>There is none.</p>}
       <fieldset disabled={!mayChange}>
         {entries.length > 0 && (
           <div className={styles.form}>
             <Field name="time_zone" label="Time zone" hint="Such as Europe/Berlin.">
-              {(tied) => <Input {...tied} value={time_zone} onChange={(event) => setZone(event.target.value)} />}
+              {(tied) => (
+                <Input {...tied} value={time_zone} onChange={({ target }) => edit({ time_zone: target.value })} />
+              )}
             </Field>
           </div>
         )}
@@ -72,7 +79,7 @@ function Entries({ id, schedule, mayChange }: { id: string; schedule: Schedule; 
             name={`entries.${index}`}
             entry={entry}
             onChange={(changed) => change(index, changed)}
-            onRemove={mayChange ? () => setEntries(entries.filter((_, at) => at !== index)) : undefined}
+            onRemove={mayChange ? () => edit({ entries: entries.filter((_, at) => at !== index) }) : undefined}
           />
         ))}
       </fieldset>
@@ -80,7 +87,7 @@ function Entries({ id, schedule, mayChange }: { id: string; schedule: Schedule; 
       {mayChange && (
         <div className={styles.links}>
           {entries.length < MOST_ENTRIES && (
-            <Button onClick={() => setEntries([...entries, NEW_ENTRY])}>Add a time</Button>
+            <Button onClick={() => edit({ entries: [...entries, NEW_ENTRY] })}>Add a time</Button>
           )}
           {(entries.length > 0 || schedule.entries.length > 0) && (
             <Button type="submit" kind="main" isBusy={save.isPending}>
@@ -89,7 +96,47 @@ function Entries({ id, schedule, mayChange }: { id: string; schedule: Schedule; 
           )}
         </div>
       )}
+      <LeaveQuestion what="schedule" isDirty={() => mayChange && edited !== undefined} />
     </Form>
+  );
+}
+
+/** Saves what was changed here. No event tells of a schedule, so it is read first: what nobody has touched here stays as it is now. */
+function useSave(id: string, edited: Edited | undefined, onSaved: () => void) {
+  const queries = useQueryClient();
+  const params = { path: { id } };
+  return useMutation({
+    mutationFn: async () => {
+      const now = await api.get('/v1/instances/{id}/schedule', { params });
+      const { entries = now.entries, time_zone = now.time_zone ?? HERE } = edited ?? {};
+      if (entries.length > 0) return api.put('/v1/instances/{id}/schedule', { params, body: { time_zone, entries } });
+      await api.delete('/v1/instances/{id}/schedule', { params });
+      return { time_zone: null, entries: [], next: null };
+    },
+    onSuccess: (saved) => {
+      queries.setQueryData(scheduleOf(id).queryKey, saved);
+      onSaved();
+      say('The schedule is saved');
+    },
+  });
+}
+
+/** Returns what people set of a schedule, to compare it with another one. */
+function contentOf({ time_zone, entries }: Schedule): string {
+  return JSON.stringify([time_zone, entries.map(({ action, days, at }) => [action, days, at])]);
+}
+
+function ChangedMeanwhile({ onDrop }: { onDrop: () => void }) {
+  return (
+    <Notice kind="warning">
+      <p role="status">
+        Somebody has changed the schedule meanwhile. What you have changed here is still here: if you save it, it takes
+        the place of theirs.
+      </p>
+      <div className={styles.links}>
+        <Button onClick={onDrop}>Show theirs</Button>
+      </div>
+    </Notice>
   );
 }
 

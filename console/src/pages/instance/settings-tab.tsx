@@ -9,6 +9,7 @@ import { useMay } from '../../data/rights.js';
 import { Button } from '../../parts/button.js';
 import { Field, Input } from '../../parts/field.js';
 import { Form, FormError } from '../../parts/form.js';
+import { LeaveQuestion } from '../../parts/leave-question.js';
 import { LimitFields } from '../../parts/limit-fields.js';
 import { Section } from '../../parts/page.js';
 import { say } from '../../parts/toast.js';
@@ -64,6 +65,10 @@ export function SettingsTab({ instance }: { instance: Instance }) {
               Save the label and the limits
             </Button>
           )}
+          <LeaveQuestion
+            what="label and the limits"
+            isDirty={() => mayChange && Object.keys(changedFields(before, typed)).length > 0}
+          />
         </Form>
       </Section>
       <ScheduleForm id={id} mayChange={mayChange} />

@@ -1,15 +1,13 @@
 import { useQuery } from '@tanstack/react-query';
-import type { ReactNode } from 'react';
 import { costNow, diskPrice } from '../../data/instances.js';
 import type { Instance } from '../../data/models.js';
 import { Facts } from '../../parts/facts.js';
+import { limitFacts } from '../../parts/limit-facts.js';
 import { nameOfOffer } from '../../parts/market/offer-row.js';
 import { Hourly, Money } from '../../parts/money.js';
 import { Rented } from '../../parts/rented.js';
 import { At } from '../../parts/time.js';
 import { scheduleOf } from './schedule-query.js';
-
-type Fact = readonly [name: string, value: ReactNode];
 
 /** What was rented, what it costs, and what ends it by itself. */
 export function Summary({ instance }: { instance: Instance }) {
@@ -32,18 +30,6 @@ export function Summary({ instance }: { instance: Instance }) {
       ]}
     />
   );
-}
-
-/** The limits that are set. */
-function limitFacts({ stop_at, max_charge_micro, idle_stop_minutes, on_limit }: Instance): Fact[] {
-  const ends = on_limit === 'destroy' ? 'Destroyed' : 'Stopped';
-  return [
-    ...(stop_at === null ? [] : [[`${ends} at`, <At key="stop-at" at={stop_at} />] as const]),
-    ...(max_charge_micro === null
-      ? []
-      : [[`${ends} at a cost of`, <Money key="max" micro={max_charge_micro} />] as const]),
-    ...(idle_stop_minutes === null ? [] : [[`${ends} when idle for`, `${idle_stop_minutes} min`] as const]),
-  ];
 }
 
 function Next({ id }: { id: string }) {

@@ -1,40 +1,46 @@
-import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
-import { timeline } from '../../data/queries.js';
-import { Button } from '../../parts/button.js';
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { api } from '../../data/api.js';
+import { inPages, itemsOf } from '../../data/pages.js';
+import { Older } from '../../parts/older.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { Ago } from '../../parts/time.js';
 import { TimedWords } from '../../parts/timed-words.js';
 import styles from './page.module.css';
 
-const STEP = 50;
+const PAGE = 50;
+
+/** The events of an instance, newest first. Those that come make it old, as all that is read of its events. */
+const eventsOf = (id: string) =>
+  inPages(
+    ['instance', id, 'events', 'all'],
+    (page, signal) => api.get('/v1/instances/{id}/events', { params: { path: { id }, query: page }, signal }),
+    { limit: PAGE },
+  );
 
 /** What has happened to the instance, newest first. */
 export function TimelineTab({ id }: { id: string }) {
-  const [count, setCount] = useState(STEP);
-  const query = useQuery(timeline(id, count));
+  const query = useInfiniteQuery(eventsOf(id));
   return (
     <Loaded query={query}>
-      {(events) => (
-        <>
-          {events.length === 0 && <Empty title="Nothing has happened yet" />}
-          <ol className={styles.timeline}>
-            {events.map(({ at, kind, message }, index) => (
-              <li key={`${at} ${kind} ${index}`}>
-                <Ago at={at} />
-                <span>
-                  <TimedWords>{message}</TimedWords>
-                </span>
-              </li>
-            ))}
-          </ol>
-          {events.length >= count && count < 500 && (
-            <Button className={styles.more} onClick={() => setCount(count + STEP)}>
-              Show earlier events
-            </Button>
-          )}
-        </>
-      )}
+      {(pages) => {
+        const events = itemsOf(pages);
+        return (
+          <>
+            {events.length === 0 && <Empty title="Nothing has happened yet" />}
+            <ol className={styles.timeline}>
+              {events.map(({ at, kind, message }, index) => (
+                <li key={`${at} ${kind} ${index}`}>
+                  <Ago at={at} />
+                  <span>
+                    <TimedWords>{message}</TimedWords>
+                  </span>
+                </li>
+              ))}
+            </ol>
+            <Older query={query}>Show earlier events</Older>
+          </>
+        );
+      }}
     </Loaded>
   );
 }

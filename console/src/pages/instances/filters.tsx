@@ -2,7 +2,8 @@ import { getRouteApi } from '@tanstack/react-router';
 import { changedSearch } from '../../data/changed-search.js';
 import type { Need } from '../../data/instances.js';
 import type { Instance } from '../../data/models.js';
-import { Field, Input, Select } from '../../parts/field.js';
+import { WordsInput } from '../../parts/address-input.js';
+import { Field, Select } from '../../parts/field.js';
 import { countsOf } from './choice.js';
 import styles from './page.module.css';
 import type { InstancesSearch } from './search.js';
@@ -17,7 +18,7 @@ const GROUPS = [
 
 /** Which instances are shown, and how they are grouped. Each choice is a part of the address. */
 export function Filters({ items }: { items: readonly Instance[] }) {
-  const { need, words = '', by } = route.useSearch();
+  const { need, words, by } = route.useSearch();
   const navigate = route.useNavigate();
   const set = (changed: { [Name in keyof InstancesSearch]: InstancesSearch[Name] | undefined }, replace = false) =>
     void navigate({ search: (before) => changedSearch(before, changed), replace });
@@ -44,13 +45,11 @@ export function Filters({ items }: { items: readonly Instance[] }) {
       </Field>
       <Field label="Label or template">
         {(tied) => (
-          <Input
+          <WordsInput
             {...tied}
-            type="search"
             maxLength={64}
             value={words}
-            // The browser's back goes over words, not over letters.
-            onChange={({ target }) => set({ words: target.value === '' ? undefined : target.value }, words !== '')}
+            onWrite={(typed, replace) => set({ words: typed }, replace)}
           />
         )}
       </Field>

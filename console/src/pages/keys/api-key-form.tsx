@@ -37,9 +37,9 @@ export function ApiKeyForm({ mayMakeTeamKeys, onMade, close }: FormProps) {
   const [isTried, setTried] = useState(false);
   const faults = keyFaultsOf(draft);
   const creating = useAct(
-    () => api.post('/v1/api-keys', { body: keyBodyOf(draft, serverNow()) }),
+    // The page has its secret, shown only once, before anything is read again.
+    async () => onMade(await api.post('/v1/api-keys', { body: keyBodyOf(draft, serverNow()) })),
     [['api-keys']],
-    onMade,
   );
   const change = (fields: Partial<KeyDraft>) => setDraft((before) => ({ ...before, ...fields }));
   const submit = () => {

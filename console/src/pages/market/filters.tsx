@@ -1,7 +1,8 @@
-import { getRouteApi } from '@tanstack/react-router';
+import { getRouteApi, Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { changedSearch } from '../../data/changed-search.js';
 import type { OfferCounts, Template } from '../../data/models.js';
+import { choiceOf } from '../../data/templates.js';
 import { classNames } from '../../parts/class-names.js';
 import { Field, Select } from '../../parts/field.js';
 import { choicesOf, type Choice } from './choice.js';
@@ -20,10 +21,12 @@ const SORTS: readonly { value: Sort; label: string }[] = [
 interface Props {
   counts: OfferCounts;
   templates: readonly Template[];
+  /** Whether there are more templates than these. */
+  hasMore: boolean;
 }
 
 /** What is to run, and on what. Each choice is a part of the address. */
-export function Filters({ counts, templates }: Props) {
+export function Filters({ counts, templates, hasMore }: Props) {
   const search = route.useSearch();
   const navigate = route.useNavigate();
   const set = (changed: { [Name in keyof MarketSearch]: MarketSearch[Name] | undefined }) =>
@@ -31,12 +34,12 @@ export function Filters({ counts, templates }: Props) {
   return (
     <div className={styles.filters}>
       <div className={styles.selects}>
-        <Field label="Template">
+        <Field label="Template" hint={hasMore ? <MoreTemplates /> : undefined}>
           {(tied) => (
             <Select
               {...tied}
               value={search.template ?? ANY}
-              choices={[{ value: ANY, label: 'Any' }, ...templates.map(({ id, name }) => ({ value: id, label: name }))]}
+              choices={[{ value: ANY, label: 'Any' }, ...templates.map((each) => choiceOf(each))]}
               onChoose={(value) => set({ template: value || undefined })}
             />
           )}
@@ -90,6 +93,15 @@ export function Filters({ counts, templates }: Props) {
         </Chip>
       </fieldset>
     </div>
+  );
+}
+
+/** Where the templates are that are not among the choices. */
+function MoreTemplates() {
+  return (
+    <>
+      There are more on the <Link to="/templates">page of templates</Link>.
+    </>
   );
 }
 

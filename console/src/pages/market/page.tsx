@@ -4,8 +4,8 @@ import { misfitOf } from '../../data/fit.js';
 import type { Offer, OfferCounts, Template } from '../../data/models.js';
 import { freeOffers, offerCounts, type Wanted } from '../../data/offers.js';
 import { itemsOf } from '../../data/pages.js';
-import { templates } from '../../data/queries.js';
 import { useMay } from '../../data/rights.js';
+import { useTemplates } from '../../data/templates.js';
 import { LinkButton } from '../../parts/button.js';
 import { OfferList, OfferRow } from '../../parts/market/offer-row.js';
 import { Older } from '../../parts/older.js';
@@ -23,15 +23,14 @@ const ROWS = 50;
 
 export default function MarketPage() {
   const search = route.useSearch();
-  const { data: known = [], isPending } = useQuery(templates);
-  const template = known.find(({ id }) => id === search.template);
+  const { template, templates, hasMore, isPending } = useTemplates(search.template);
   return (
     <Page title="Market" lead="What can I rent for this?">
       {/* What fits is asked for by the template, and an address can name one that is none. */}
       {search.template !== undefined && isPending ? (
         <Skeleton rows={8} />
       ) : (
-        <Market wanted={wantedOf(search, template?.id)} {...{ template, known }} />
+        <Market wanted={wantedOf(search, template?.id)} {...{ template, templates, hasMore }} />
       )}
     </Page>
   );
@@ -40,10 +39,12 @@ export default function MarketPage() {
 interface MarketProps {
   wanted: Wanted;
   template: Template | undefined;
-  known: readonly Template[];
+  templates: readonly Template[];
+  /** Whether there are more templates than these. */
+  hasMore: boolean;
 }
 
-function Market({ wanted, template, known }: MarketProps) {
+function Market({ wanted, template, templates, hasMore }: MarketProps) {
   const query = useInfiniteQuery(freeOffers(wanted, ROWS));
   const counts = useQuery(offerCounts(wanted));
   return (
@@ -51,7 +52,7 @@ function Market({ wanted, template, known }: MarketProps) {
       <Loaded query={counts} rows={2}>
         {(counted) => (
           <>
-            <Filters counts={counted} templates={known} />
+            <Filters counts={counted} {...{ templates, hasMore }} />
             <p className={styles.count} role="status">
               {wordsOf(counted, template)}
             </p>

@@ -1,4 +1,3 @@
-import { useState } from 'react';
 import type { paths } from '../../../../client/api/index.js';
 import { useAct } from '../../data/act.js';
 import { api } from '../../data/api.js';
@@ -13,20 +12,31 @@ import { At } from '../../parts/time.js';
 import { RoleField } from './change-role.js';
 import styles from './page.module.css';
 
-type Created = paths['/v1/orgs/current/invites']['post']['responses'][201]['content']['application/json'];
+/** An invitation that was made, with the token of its link. */
+export type Created = paths['/v1/orgs/current/invites']['post']['responses'][201]['content']['application/json'];
 
-/** Asks whom to invite, then shows the link, which is shown only once. */
-export function InviteDialog({ onClose }: { onClose: () => void }) {
-  const [created, setCreated] = useState<Created>();
-  if (created) return <InviteLink created={created} onClose={onClose} />;
+interface DialogProps {
+  /** Called as soon as there is an invitation, also if the dialog is closed by then: its link must be shown. */
+  onCreated: (created: Created) => void;
+  onClose: () => void;
+}
+
+/** Asks whom to invite. */
+export function InviteDialog({ onCreated, onClose }: DialogProps) {
   return (
     <Dialog title="Invite somebody" isOpen onClose={onClose}>
-      <InviteForm onCreated={setCreated} close={onClose} />
+      <InviteForm onCreated={onCreated} close={onClose} />
     </Dialog>
   );
 }
 
-function InviteLink({ created: { invite, token, mailed }, onClose }: { created: Created; onClose: () => void }) {
+interface LinkProps {
+  created: Created;
+  onClose: () => void;
+}
+
+/** Shows the link of an invitation, this once. */
+export function InviteLink({ created: { invite, token, mailed }, onClose }: LinkProps) {
   return (
     <SecretDialog
       title={`${invite.email} is invited`}
@@ -46,12 +56,11 @@ function InviteLink({ created: { invite, token, mailed }, onClose }: { created: 
 
 const NOBODY: { email: string; role: Role } = { email: '', role: 'member' };
 
-function InviteForm({ onCreated, close }: { onCreated: (created: Created) => void; close: () => void }) {
+function InviteForm({ onCreated, close }: { onCreated: DialogProps['onCreated']; close: () => void }) {
   const [{ email, role }, setDraft] = useDraft('invite', NOBODY);
   const create = useAct(
-    () => api.post('/v1/orgs/current/invites', { body: { email: email.trim(), role } }),
+    async () => onCreated(await api.post('/v1/orgs/current/invites', { body: { email: email.trim(), role } })),
     [['invites'], ['audit-log']],
-    onCreated,
   );
   return (
     <Form className={styles.form} onSubmit={() => create.mutate()} error={create.error}>

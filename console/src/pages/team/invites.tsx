@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
+import { useState } from 'react';
 import { api } from '../../data/api.js';
 import { LinkButton } from '../../parts/button.js';
 import { ConfirmButton } from '../../parts/confirm-button.js';
@@ -7,7 +8,7 @@ import { Section } from '../../parts/page.js';
 import { Loaded } from '../../parts/states.js';
 import { Table } from '../../parts/table.js';
 import { Ago } from '../../parts/time.js';
-import { InviteDialog } from './invite-dialog.js';
+import { InviteDialog, InviteLink, type Created } from './invite-dialog.js';
 import styles from './page.module.css';
 import { invites } from './queries.js';
 
@@ -18,6 +19,12 @@ export function Invites() {
   const query = useQuery(invites);
   const { invite = false } = route.useSearch();
   const navigate = route.useNavigate();
+  const close = () => void navigate({ search: {}, replace: true });
+  const [created, setCreated] = useState<Created>();
+  const forget = () => {
+    setCreated(undefined);
+    close();
+  };
   return (
     <Section
       title="Invitations"
@@ -46,8 +53,8 @@ export function Invites() {
           )
         }
       </Loaded>
-      {/* A new one each time: it keeps no token. */}
-      {invite && <InviteDialog onClose={() => void navigate({ search: {}, replace: true })} />}
+      {invite && !created && <InviteDialog onCreated={setCreated} onClose={close} />}
+      {created && <InviteLink created={created} onClose={forget} />}
     </Section>
   );
 }

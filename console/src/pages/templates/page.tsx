@@ -1,11 +1,14 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
+import { api } from '../../data/api.js';
+import { changedSearch } from '../../data/changed-search.js';
 import type { Template } from '../../data/models.js';
-import { itemsOf } from '../../data/pages.js';
+import { inPages, itemsOf } from '../../data/pages.js';
 import { me } from '../../data/queries.js';
 import { may } from '../../data/rights.js';
+import { WordsInput } from '../../parts/address-input.js';
 import { LinkButton } from '../../parts/button.js';
-import { Field, Input } from '../../parts/field.js';
+import { Field } from '../../parts/field.js';
 import { Older } from '../../parts/older.js';
 import { Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
@@ -20,10 +23,18 @@ const TITLES: Readonly<Record<Tab, string>> = {
   ...{ recommended: 'Recommended', organization: 'Your organization', system: "The operator's", public: 'Public' },
 };
 
+/** Those that the organization has made, also those that it has published, and that have some words in them. */
+const ownTemplates = (words: string) =>
+  inPages(['templates', 'list', 'own', words], (page, signal) => {
+    const filter = { tab: 'own' as const, ...(words === '' ? {} : { words }) };
+    return api.get('/v1/templates', { params: { query: { ...filter, ...page } }, signal });
+  });
+
 export default function TemplatesPage() {
-  const { tab, words = '' } = route.useSearch();
+  const { tab, words: typed = '' } = route.useSearch();
+  const words = typed.trim();
   const navigate = route.useNavigate();
-  const query = useInfiniteQuery(templatesIn(tab, words.trim()));
+  const query = useInfiniteQuery(tab === 'organization' ? ownTemplates(words) : templatesIn(tab, words));
   const mayChange = may(useQuery(me).data, 'change');
   const tabs = [undefined, ...TABS].map((each) => ({
     ...{ title: each === undefined ? 'All' : TITLES[each], isActive: each === tab, to: '/templates' as const },
@@ -45,15 +56,13 @@ export default function TemplatesPage() {
       <div className={styles.words}>
         <Field label="Find">
           {(tied) => (
-            <Input
+            <WordsInput
               {...tied}
-              type="search"
               maxLength={LONGEST_WORDS}
               placeholder="a name or an image"
               value={words}
-              onChange={({ target }) =>
-                // The browser's back goes over words, not over letters.
-                void navigate({ search: (before) => ({ ...before, words: target.value }), replace: words !== '' })
+              onWrite={(words, replace) =>
+                void navigate({ search: (before) => changedSearch(before, { words }), replace })
               }
             />
           )}
@@ -86,37 +95,25 @@ function List({ items, tab, words, mayChange }: ListProps) {
 }
 
 function NoTemplates({ tab, words, mayChange }: Omit<ListProps, 'items'>) {
-  if (words !== '')
-    return (
-      <Empty
-        title={`No template here has “${words}” in it`}
-        action={
-          <LinkButton to="/templates" search={{}}>
-            Show all templates
-          </LinkButton>
-        }
-      />
-    );
-  if (tab === 'organization' && mayChange)
+  const toAll = (
+    <LinkButton to="/templates" search={{}}>
+      Show all templates
+    </LinkButton>
+  );
+  if (words !== '') return <Empty title={`No template here has “${words}” in it`} action={toAll} />;
+  if (tab === 'organization')
     return (
       <Empty
         title="Your organization has no templates"
-        action={<LinkButton to="/templates/new">Make the first one</LinkButton>}
+        action={mayChange ? <LinkButton to="/templates/new">Make the first one</LinkButton> : toAll}
       >
-        Make one from an image, or duplicate a template and change it.
+        {mayChange
+          ? 'Make one from an image, or duplicate a template and change it.'
+          : 'Its members make them, for themselves or for everybody.'}
       </Empty>
     );
   return (
-    <Empty
-      title="There are no templates here"
-      action={
-        tab !== undefined && (
-          <LinkButton to="/templates" search={{}}>
-            Show all templates
-          </LinkButton>
-        )
-      }
-    >
+    <Empty title="There are no templates here" action={tab !== undefined && toAll}>
       The operator, and organizations that publish theirs, make what stands here.
     </Empty>
   );

@@ -1,6 +1,5 @@
 import { queryOptions } from '@tanstack/react-query';
 import { api } from '../../data/api.js';
-import type { Template } from '../../data/models.js';
 import { inPages } from '../../data/pages.js';
 import type { Tab } from './search.js';
 
@@ -17,9 +16,3 @@ export const template = (id: string) =>
     queryKey: ['templates', 'one', id],
     queryFn: ({ signal }) => api.get('/v1/templates/{id}', { params: { path: { id } }, signal }),
   });
-
-/** Returns who has made a template, and who sees it. */
-export function makerOf({ visibility, publisher }: Template): string {
-  if (visibility === 'system') return 'by the operator';
-  return visibility === 'public' ? `public, by ${publisher ?? 'an organization'}` : 'only for your organization';
-}

@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import type { Template } from '../../data/models.js';
+import { makerOf } from '../../data/templates.js';
 import styles from './page.module.css';
-import { makerOf } from './queries.js';
 
 /** A template in the list. Its names and texts are of strangers: they are cut, not trusted. */
 export function TemplateRow({ template }: { template: Template }) {

@@ -2,14 +2,21 @@ import { useAct } from '../../data/act.js';
 import { api } from '../../data/api.js';
 import { Dialog } from '../../parts/dialog.js';
 import { EndpointForm, type Given } from './endpoint-form.js';
-import { Secret } from './secret.js';
 
 const NOTHING: Given = { url: '', description: null, types: null, instance_id: null };
 
-/** Asks for an endpoint, then shows its secret, which is shown only once. */
-export function EndpointDialog({ onClose }: { onClose: () => void }) {
-  const create = useAct((body: Given) => api.post('/v1/webhook-endpoints', { body }), [['webhooks'], ['audit-log']]);
-  if (create.data) return <Secret title="The endpoint is on" secret={create.data.secret} onClose={onClose} />;
+interface Props {
+  /** Called with its secret as soon as there is an endpoint, also if the dialog is closed by then: the secret must be shown. */
+  onCreated: (secret: string) => void;
+  onClose: () => void;
+}
+
+/** Asks for an endpoint. */
+export function EndpointDialog({ onCreated, onClose }: Props) {
+  const create = useAct(
+    async (body: Given) => onCreated((await api.post('/v1/webhook-endpoints', { body })).secret),
+    [['webhooks'], ['audit-log']],
+  );
   return (
     <Dialog title="New endpoint" isOpen onClose={onClose}>
       <EndpointForm

@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, getRouteApi } from '@tanstack/react-router';
+import { useState } from 'react';
 import type { WebhookEndpoint } from '../../data/models.js';
 import { me } from '../../data/queries.js';
 import { roleOf } from '../../data/role.js';
@@ -11,6 +12,7 @@ import { EndpointState } from './endpoint-state.js';
 import { EndpointDialog } from './endpoint-dialog.js';
 import styles from './page.module.css';
 import { endpoints } from './queries.js';
+import { Secret } from './secret.js';
 
 const route = getRouteApi('/webhooks');
 
@@ -19,6 +21,11 @@ export default function WebhooksPage() {
   const { add = false } = route.useSearch();
   const navigate = route.useNavigate();
   const close = () => void navigate({ search: {}, replace: true });
+  const [secret, setSecret] = useState<string>();
+  const forget = () => {
+    setSecret(undefined);
+    close();
+  };
   const isAdmin = user.data !== undefined && roleOf(user.data) === 'admin';
   return (
     <Page
@@ -43,7 +50,8 @@ export default function WebhooksPage() {
           )
         }
       </Loaded>
-      {add && isAdmin && <EndpointDialog onClose={close} />}
+      {add && isAdmin && secret === undefined && <EndpointDialog onCreated={setSecret} onClose={close} />}
+      {secret !== undefined && <Secret title="The endpoint is on" secret={secret} onClose={forget} />}
     </Page>
   );
 }

@@ -1,10 +1,10 @@
-import { useBlocker, type LinkProps } from '@tanstack/react-router';
+import type { LinkProps } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
 import { useAct } from '../../data/act.js';
 import type { Template } from '../../data/models.js';
 import { Button, LinkButton } from '../button.js';
-import { Confirm } from '../dialog.js';
 import { Form, FormError } from '../form.js';
+import { LeaveQuestion } from '../leave-question.js';
 import { Section } from '../page.js';
 import { BasicFields } from './basic-fields.js';
 import { contentOf, draftOf, faultsOf, type Draft, type Owner, type TemplateContent } from './draft.js';
@@ -77,22 +77,7 @@ export function TemplateForm({ template, owner, verb, save, onSaved, back }: For
         </Button>
         <LinkButton {...back}>Cancel</LinkButton>
       </div>
-      <LeaveQuestion isDirty={() => draft !== first && !isSaved.current} />
+      <LeaveQuestion what="template" isDirty={() => draft !== first && !isSaved.current} />
     </Form>
-  );
-}
-
-function LeaveQuestion({ isDirty }: { isDirty: () => boolean }) {
-  const blocker = useBlocker({ shouldBlockFn: isDirty, enableBeforeUnload: isDirty, withResolver: true });
-  return (
-    <Confirm
-      title="Leave without saving the template"
-      verb="Leave"
-      isOpen={blocker.status === 'blocked'}
-      onConfirm={() => blocker.proceed?.()}
-      onClose={() => blocker.reset?.()}
-    >
-      <p>What you have changed here is lost then.</p>
-    </Confirm>
   );
 }

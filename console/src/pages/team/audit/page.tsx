@@ -7,7 +7,8 @@ import { saveFile } from '../../../data/download.js';
 import type { AuditEntry } from '../../../data/models.js';
 import { useMay } from '../../../data/rights.js';
 import { Button, LinkButton } from '../../../parts/button.js';
-import { Field, Input, Select } from '../../../parts/field.js';
+import { DayInput } from '../../../parts/address-input.js';
+import { Field, Select } from '../../../parts/field.js';
 import { InstanceLink, useNamesPending } from '../../../parts/instance-link.js';
 import { Page } from '../../../parts/page.js';
 import { Older } from '../../../parts/older.js';
@@ -72,8 +73,8 @@ function AuditLog() {
 
 function Filters({ search }: { search: AuditSearch }) {
   const navigate = route.useNavigate();
-  const go = (changed: { [Name in keyof AuditSearch]?: AuditSearch[Name] | undefined }) =>
-    void navigate({ search: changedSearch(search, changed) });
+  const go = (changed: { [Name in keyof AuditSearch]?: AuditSearch[Name] | undefined }, replace = false) =>
+    void navigate({ search: (before) => changedSearch(before, changed), replace });
   const actors = Object.entries(ACTORS).map(([value, label]) => ({ value: value as keyof typeof ACTORS, label }));
   const actions = Object.keys(ACTIONS).map((value) => ({ value: value as keyof typeof ACTIONS, label: value }));
   return (
@@ -98,30 +99,18 @@ function Filters({ search }: { search: AuditSearch }) {
           />
         )}
       </Field>
-      <Day label="From (UTC)" value={search.from} onChoose={(from) => go({ from })} />
-      <Day label="To (UTC)" value={search.to} onChoose={(to) => go({ to })} />
+      <Field label="From (UTC)">
+        {(tied) => <DayInput {...tied} value={search.from} onWrite={(from, replace) => go({ from }, replace)} />}
+      </Field>
+      <Field label="To (UTC)">
+        {(tied) => <DayInput {...tied} value={search.to} onWrite={(to, replace) => go({ to }, replace)} />}
+      </Field>
       {search.who !== undefined && (
         <LinkButton to="/team/audit" search={changedSearch(search, { who: undefined })}>
           Show what everybody did
         </LinkButton>
       )}
     </div>
-  );
-}
-
-interface DayProps {
-  label: string;
-  value: string | undefined;
-  onChoose: (day: string | undefined) => void;
-}
-
-function Day({ label, value = '', onChoose }: DayProps) {
-  return (
-    <Field label={label}>
-      {(tied) => (
-        <Input {...tied} type="date" value={value} onChange={({ target }) => onChoose(target.value || undefined)} />
-      )}
-    </Field>
   );
 }
 

@@ -1,10 +1,10 @@
 import type { ReactNode } from 'react';
 import type { Template } from '../../../data/models.js';
+import { makerOf } from '../../../data/templates.js';
 import { CopyLine } from '../../../parts/copy.js';
 import { Section } from '../../../parts/page.js';
 import { Table } from '../../../parts/table.js';
 import { Ago } from '../../../parts/time.js';
-import { makerOf } from '../queries.js';
 import { GUARDS } from '../../../data/port-guards.js';
 import styles from './template-facts.module.css';
 
