@@ -9,5 +9,12 @@ export default defineConfig({
   platform: 'node',
   external: ['better-sqlite3', 'pino', 'pino-pretty', '@fastify/swagger-ui'],
   logLevel: 'warn',
-  output: { dir: 'dist/bundle', cleanDir: true, comments: false, chunkFileNames: 'control-plane-[name]-[hash].js' },
+  output: {
+    // A wrong Node is refused before anything else is loaded.
+    banner: ({ isEntry }) => (isEntry ? "import '../shared/require-node.js';" : ''),
+    dir: 'dist/bundle',
+    cleanDir: true,
+    comments: false,
+    chunkFileNames: 'control-plane-[name]-[hash].js',
+  },
 });

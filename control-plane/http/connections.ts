@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { isLoopback } from '../../shared/addresses.js';
+import { isForbidden } from '../../shared/forbidden-networks.js';
 import { networkOf } from '../domain/network.js';
 
 export interface ConnectionLimits {
@@ -23,14 +23,18 @@ interface Visitor {
   requests: number;
 }
 
-/** The visitors of a network; of those without a request, the one that has been so for longest comes first. */
-type Network = Map<string, Visitor>;
+interface Network {
+  /** By their peers; of those without a request, the one that has been so for longest comes first. */
+  visitors: Map<string, Visitor>;
+  /** How many of them have a request. */
+  busy: number;
+}
 
 /**
  * Bounds the connections to a server, of one network and in all. One too many takes the place of the connection that has waited for
- * longest without a request: so nobody who only holds connections keeps anybody out. In all, it is one of the network with the most. A
- * connection with a request under way goes on; where each has one, the newest is ended. A reverse proxy on this machine has the
- * connections of everybody, so `isProxy` says of which addresses the first bound is not for.
+ * longest without a request: so nobody who only holds connections keeps anybody out. In all, it is one of the network with the most of
+ * those. A connection with a request under way goes on; where each has one, the newest is ended. A reverse proxy has the connections of
+ * everybody, so `isProxy` says of which addresses the first bound is not for: of those that are not on the Internet.
  *
  * Strangers may read pages, files and the document for as long as they like: unlike at the gateway, there is nothing by which a
  * connection proves itself.
@@ -38,7 +42,7 @@ type Network = Map<string, Visitor>;
 export function boundConnections(
   server: Server,
   limits: ConnectionLimits = CONNECTION_LIMITS,
-  isProxy: (address: string) => boolean = isOfThisMachine,
+  isProxy: (address: string) => boolean = (address) => isForbidden(address),
 ): void {
   const visitors = new Visitors(limits);
   // After the server's own listener: it must know a connection that is ended at once.
@@ -59,25 +63,34 @@ class Visitors {
   take(socket: Socket, isOfProxy: boolean): void {
     if (socket.destroyed) return;
     const visitor = { socket, peer: peerOf(socket), network: networkOf(socket.remoteAddress ?? ''), requests: 0 };
-    const own = this.networks.get(visitor.network) ?? new Map<string, Visitor>();
-    this.networks.set(visitor.network, own.set(visitor.peer, visitor));
+    const own = this.networks.get(visitor.network) ?? { visitors: new Map<string, Visitor>(), busy: 0 };
+    own.visitors.set(visitor.peer, visitor);
+    this.networks.set(visitor.network, own);
     this.byPeer.set(visitor.peer, visitor);
     socket.once('close', () => this.forget(visitor));
-    if (!isOfProxy && own.size > this.limits.ofOneNetwork) this.end(idleOf(own) ?? visitor);
-    if (this.byPeer.size > this.limits.inAll) this.end(idleOf(this.largest()) ?? visitor);
+    if (!isOfProxy && own.visitors.size > this.limits.ofOneNetwork) this.end(idleOf(own) ?? visitor);
+    if (this.byPeer.size > this.limits.inAll) this.end(this.idleOfAll() ?? visitor);
   }
 
   /** Notes that a request has come. Returns the function to call once it is answered; undefined: the connection is not known. */
   begin(peer: string): (() => void) | undefined {
     const visitor = this.byPeer.get(peer);
     if (!visitor) return undefined;
-    visitor.requests += 1;
+    this.count(visitor, 1);
     return () => {
-      visitor.requests -= 1;
+      this.count(visitor, -1);
       const own = this.networks.get(visitor.network);
       // It is the last one that had a request.
-      if (own?.get(peer) === visitor && own.delete(peer)) own.set(peer, visitor);
+      if (own?.visitors.get(peer) === visitor && own.visitors.delete(peer)) own.visitors.set(peer, visitor);
     };
+  }
+
+  /** Counts a request that has begun, or ended. */
+  private count(visitor: Visitor, change: 1 | -1): void {
+    const wasBusy = visitor.requests > 0;
+    visitor.requests += change;
+    const own = this.networks.get(visitor.network);
+    if (own?.visitors.get(visitor.peer) === visitor && visitor.requests > 0 !== wasBusy) own.busy += change;
   }
 
   private end(visitor: Visitor): void {
@@ -90,26 +103,28 @@ class Visitors {
     if (this.byPeer.get(peer) !== visitor) return;
     this.byPeer.delete(peer);
     const own = this.networks.get(network);
-    own?.delete(peer);
-    if (own?.size === 0) this.networks.delete(network);
+    if (!own?.visitors.delete(peer)) return;
+    if (visitor.requests > 0) own.busy -= 1;
+    if (own.visitors.size === 0) this.networks.delete(network);
   }
 
-  private largest(): Network {
-    let largest: Network = new Map<string, Visitor>();
-    for (const network of this.networks.values()) if (network.size > largest.size) largest = network;
-    return largest;
+  /** Returns a visitor without a request, of the network with the most of these. */
+  private idleOfAll(): Visitor | undefined {
+    let most: Network | undefined;
+    for (const network of this.networks.values()) if (idleIn(network) > (most ? idleIn(most) : 0)) most = network;
+    return most && idleOf(most);
   }
 }
 
-function idleOf(network: Network): Visitor | undefined {
-  for (const visitor of network.values()) if (visitor.requests === 0) return visitor;
+function idleIn({ visitors, busy }: Network): number {
+  return visitors.size - busy;
+}
+
+function idleOf({ visitors }: Network): Visitor | undefined {
+  for (const visitor of visitors.values()) if (visitor.requests === 0) return visitor;
   return undefined;
 }
 
 function peerOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress}:${remotePort}`;
-}
-
-function isOfThisMachine(address: string): boolean {
-  return isLoopback(address) || isLoopback(networkOf(address));
 }

@@ -13,7 +13,7 @@ die() {
 
 require_system() {
   [ "$(id -u)" = 0 ] || die 'run this as root'
-  [ -d /run/systemd/system ] || die 'this machine does not use systemd: run "node dist/control-plane/main.js serve" or "node dist/agent/main.js run" by another service manager'
+  [ -d /run/systemd/system ] || die 'this machine does not use systemd: run "node dist/bundle/control-plane.js serve" or "node dist/agent/main.js run" by another service manager'
 }
 
 # Sets `node` to the path of a Node that can run this release.

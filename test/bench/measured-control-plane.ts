@@ -12,7 +12,7 @@ import { parseConfig } from '../../control-plane/config.js';
 import { silentLogger } from '../../shared/logger.js';
 import { cpuMsOf } from './process-costs.js';
 
-const PROGRAM = fileURLToPath(new URL('../../control-plane/main.js', import.meta.url));
+const PROGRAM = fileURLToPath(new URL('../../bundle/control-plane.js', import.meta.url));
 const OPERATOR = { email: 'operator@example.com', password: 'operator password' };
 const UNLIMITED = '999999999';
 

@@ -31,8 +31,11 @@ function runAs(version: string, command: string): { status: number | null; stder
 }
 
 describe('Node in a version that nothing was tried with', () => {
-  it.each(['control-plane', 'agent'])('is refused by the %s with one line', (program) => {
-    const { status, stderr } = runAs('v23.11.0', `node dist/${program}/main.js --version`);
+  it.each([
+    ['control plane', 'bundle/control-plane.js'],
+    ['agent', 'agent/main.js'],
+  ])('is refused by the %s with one line', (_, program) => {
+    const { status, stderr } = runAs('v23.11.0', `node dist/${program} --version`);
     expect(status).toBe(1);
     expect(stderr).toMatch(/^gpurent: this is Node 23\.11\.0; install one of 20 \(from 20\.19\), [^\n]*\n$/);
   });

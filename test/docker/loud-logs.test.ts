@@ -31,9 +31,9 @@ it('a workload that writes without end is shown as it is now, with notes of what
     await runtime.create(id, 1, specOf(SAMPLE_IMAGE, { command, cpuMillis: 1_000 }));
     streams.subscribe({ subscriptionId: 's', instanceId: id, tail: 1_000, since: '' });
     await eventually('the notes', () => notes >= NOTES);
-    // One that stands still makes a single chunk late, and not what comes after it.
+    // A machine that stands still makes few chunks late, and not what comes after them.
     const sorted = ages.toSorted((one, other) => one - other);
-    expect(sorted[Math.floor(sorted.length / 2)]).toBeLessThan(3_000);
+    expect(sorted[Math.floor(sorted.length * 0.9)]).toBeLessThan(3_000);
   } finally {
     streams.stopAll();
     await runtime.remove(id);

@@ -49,6 +49,12 @@ const read = (id: string) => renter.api.get<Body>(`/v1/instances/${id}`);
 const events = async (id: string) =>
   (await renter.api.get<{ items: { kind: string }[] }>(`/v1/instances/${id}/events`)).items.map(({ kind }) => kind);
 
+/** When the control plane was asked for something, by its own clock: a test on a busy machine hears of it late. */
+async function askedAt(id: string, kind: 'stop_requested' | 'destroy_requested'): Promise<number> {
+  const { items } = await renter.api.get<{ items: { kind: string; at: string }[] }>(`/v1/instances/${id}/events`);
+  return Math.max(...items.filter((event) => event.kind === kind).map(({ at }) => Date.parse(at)));
+}
+
 /** A container is made again where its port was taken: what was listed may be gone. */
 function ifGone(error: unknown): undefined {
   if ((error as { statusCode?: number }).statusCode !== 404) throw error;
@@ -123,19 +129,19 @@ it('SSH that is made silent: it runs ten seconds after its start, says so, and i
   expect(running.ssh_ready_at).toBeNull();
   expect(await events(id)).toContain('ssh_silent');
   await renter.api.post(`/v1/instances/${id}/stop`);
-  const asked = Date.now();
   await statusIs(renter.api, id, 'stopped', LONG_MS);
+  const asked = await askedAt(id, 'stop_requested');
   const charged = await chargedMs(id, asked - up);
-  expect(charged).toBeLessThanOrEqual(asked - up + BUSY_MS);
+  expect(charged).toBeLessThanOrEqual(asked - up + SLACK_MS);
 
   await renter.start(id);
   const again = await comesUp(id);
   await eventually('a second of computing', () => Date.now() - again.up > 1_000);
   await renter.api.delete(`/v1/instances/${id}`);
-  const ended = Date.now();
+  const ended = await askedAt(id, 'destroy_requested');
   await eventually('its end', async () => (await read(id)).status === 'destroyed', LONG_MS);
   const both = await chargedMs(id, charged + ended - again.up);
-  expect(both - charged).toBeLessThanOrEqual(ended - again.up + BUSY_MS);
+  expect(both - charged).toBeLessThanOrEqual(ended - again.up + SLACK_MS);
   expect(both - charged).toBeGreaterThan(500);
 });
 
@@ -145,11 +151,11 @@ it('deploy, compute, destroy before it is shown as running: charged', async () =
   await eventually('some computing', () => Date.now() - up > 1_500, LONG_MS);
   expect((await read(id)).status).toBe('creating');
   await renter.api.delete(`/v1/instances/${id}`);
-  const ended = Date.now();
+  const ended = await askedAt(id, 'destroy_requested');
   await eventually('its end', async () => (await read(id)).status === 'destroyed', LONG_MS);
   const charged = await chargedMs(id, ended - up);
   expect(charged).toBeGreaterThan(500);
-  expect(charged).toBeLessThanOrEqual(ended - up + BUSY_MS);
+  expect(charged).toBeLessThanOrEqual(ended - up + SLACK_MS);
 });
 
 it('a stop of what has hardly run gives hardly any grace', async () => {

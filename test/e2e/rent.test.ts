@@ -152,8 +152,8 @@ describe('an image', () => {
     expect(await owner.ssh(up, 'id -u')).toBe('0');
     const logs = async () => (await owner.api.get<{ lines: string[] }>(`/v1/instances/${id}/logs`)).lines;
     await eventually('its line', async () => (await logs()).includes(expected));
-    // As a stop does, but without its deadline.
-    await docker.getContainer(`gpurent-${id}`).kill({ signal: 'SIGWINCH' });
+    // As Docker stops it, but without a deadline: the signal of the image is what its own command gets.
+    await docker.getContainer(`gpurent-${id}`).kill({ signal: 'SIGTERM' });
     await statusIs(owner.api, id, 'error', LONG_MS);
     await eventually('its last line', async () => (await logs()).includes('bye'));
     expect(await logs()).toEqual([expected, 'bye']);

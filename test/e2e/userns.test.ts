@@ -96,7 +96,11 @@ describe('on a Docker that remaps user namespaces, on btrfs', () => {
     const fields = { diskGb: 1, interactive: false, sshAuthorizedKey: '', memoryMb: 512, cpuMillis: 2000 };
     await runtime.create(id, 1, specOf(SAMPLE_IMAGE, { ...fields, command }));
     await eventually('its end', async () => (await runtime.find(id)).state === 'stopped', LONG_MS);
-    const said = (await runtime.tail(id, 20)).map((line) => line.text).join('\n');
+    // Docker can show the end before the last lines.
+    const said = await eventually('its last line', async () => {
+      const text = (await runtime.tail(id, 20)).map((line) => line.text).join('\n');
+      return text.includes('exit ') && text;
+    });
     expect(said).toMatch(/Disk quota exceeded|No space left/);
     expect(said).toContain('exit 1');
     await runtime.remove(id);

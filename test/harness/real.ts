@@ -4,7 +4,7 @@ import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { ApiClient, ApiError, type InstanceBody } from './api-client.js';
+import { ApiClient, type InstanceBody } from './api-client.js';
 import { Daemon } from '../../scripts/daemon.js';
 import { DOCKER_SOCKET, GUEST_TOOLS, SAMPLE_IMAGE, containersOf, docker, removeContainer } from './docker.js';
 import { eventually } from '../../scripts/eventually.js';
@@ -295,31 +295,13 @@ export class RealRenter {
     return new RealRenter(api, offerId, templateId, key.id, keyFile);
   }
 
-  /** Deploys at the renter's offer, also where a busy host has not been heard of for some seconds. */
   deploy(fields: Record<string, unknown> = {}): Promise<InstanceBody> {
     const { offerId: offer_id, templateId: template_id, sshKeyId: ssh_key_id } = this;
-    const body = { offer_id, template_id, ssh_key_id, disk_gb: 10, ...fields };
-    return this.retried('OFFER_UNAVAILABLE', '/v1/instances', body);
+    return this.api.post<InstanceBody>('/v1/instances', { offer_id, template_id, ssh_key_id, disk_gb: 10, ...fields });
   }
 
-  /** Starts a stopped instance, also where a busy host does not answer at once. */
   start(id: string): Promise<InstanceBody> {
-    return this.retried('START_UNAVAILABLE', `/v1/instances/${id}/start`);
-  }
-
-  private retried(code: string, path: string, body?: unknown): Promise<InstanceBody> {
-    return eventually(
-      `an end of ${code}`,
-      async () => {
-        try {
-          return await this.api.post<InstanceBody>(path, body);
-        } catch (error) {
-          if (error instanceof ApiError && error.body.code === code) return undefined;
-          throw error;
-        }
-      },
-      60_000,
-    );
+    return this.api.post<InstanceBody>(`/v1/instances/${id}/start`);
   }
 
   async destroy(id: string): Promise<void> {

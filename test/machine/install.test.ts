@@ -49,12 +49,6 @@ const isUp = async () =>
   (await api<{ items: { connected: boolean }[] }>('GET', '/v1/operator/machines', undefined, operator)).items.some(
     ({ connected }) => connected,
   );
-const isReady = () =>
-  eventually(
-    'the control plane to be ready',
-    async () => (await machine.attempt('gpurent-control-plane ready')).ok,
-    PATIENCE_MS,
-  );
 const machineOf = async () =>
   (await api<{ items: { id: string }[] }>('GET', '/v1/operator/machines', undefined, operator)).items[0]?.id ?? '';
 /** What an enrollment takes: a token for once, of a machine where one is named. */
@@ -113,7 +107,7 @@ describe('a release, unpacked on a machine with Node and Docker,', () => {
 
   it('installs a control plane that can do little beside its work', async () => {
     await machine.sh(`echo '${PASSWORD}' | ${release}/scripts/install-control-plane --operator op@example.com`);
-    await isReady();
+    await machine.sh('gpurent-control-plane ready');
     const credentials = { email: 'op@example.com', password: PASSWORD };
     operator = (await api<{ token: string }>('POST', '/v1/auth/sign-in', credentials)).token;
     session = operator;
@@ -393,7 +387,7 @@ it('what is uninstalled with all that it knew leaves nothing', async () => {
   expect(await machine.sh('docker images --quiet "localhost/gpurent/*"; docker ps --all --quiet')).toBe('');
   // The control plane goes on with its release; the one that nobody uses any more is gone.
   expect(await machine.sh('cd /opt/gpurent && echo *')).toMatch(/^[\d.]+ control-plane$/);
-  await isReady();
+  await machine.sh('gpurent-control-plane ready');
   await machine.sh(`${release}/scripts/install-control-plane --uninstall --purge`);
   const left =
     'ls -d /opt/gpurent /etc/gpurent /var/lib/gpurent* /usr/local/bin/gpurent* /etc/systemd/system/gpurent* 2>/dev/null || true';

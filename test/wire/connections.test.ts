@@ -124,6 +124,15 @@ describe('connections to the API', () => {
     await ask(newest);
   });
 
+  it('in all, end one without a request also where a network has only requests', async () => {
+    const busy = await dialAll('127.0.0.2', 3);
+    for (const socket of busy) await ask(socket);
+    const idle = [await dial('127.0.0.3'), await dial('127.0.0.4'), await dial('127.0.0.5')];
+    const newest = await dial('127.0.0.6');
+    await ended(idle[0]);
+    expect([...busy, ...idle.slice(1), newest].some(isEnded)).toBe(false);
+  });
+
   it('are bounded before a handshake of TLS has ended, too', async () => {
     server.close();
     await once(server, 'close');

@@ -68,7 +68,7 @@ function useTyped<T extends object | string>(form: string, initial: T) {
   const begun = kept ?? first;
   const setDraft: Dispatch<SetStateAction<T>> = (next) =>
     setTyped((before) => (typeof next === 'function' ? (next as (before: T) => T)(before ?? begun) : next));
-  return { key, draft: typed ?? begun, isTyped: typed !== undefined, setDraft };
+  return { key, draft: typed ?? begun, isTyped: typed !== undefined || kept !== undefined, setDraft };
 }
 
 function asItIs<T>(draft: T): T {

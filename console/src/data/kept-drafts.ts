@@ -9,6 +9,8 @@ interface Kept {
 
 /** After a sign-out nothing is kept any more, also not of a form that is still open. */
 let keeps = true;
+/** Somebody else is signed in: nobody is asked any more whether to leave what the page shows. */
+let isOfOther = false;
 
 /** Returns where a draft of a user for an organization is kept. */
 export function draftKey(userId: string, organizationId: string | null, form: string): string {
@@ -56,6 +58,16 @@ export function forgetDraftsOfOthers(userId: string): void {
 export function endDrafts(): void {
   keeps = false;
   forget(() => true);
+}
+
+/** Notes that what the page shows is not its reader's any more. */
+export function giveUpPage(): void {
+  isOfOther = true;
+}
+
+/** Tells whether the page must be left, whatever stands in its forms. */
+export function isGivenUp(): boolean {
+  return isOfOther || !keeps;
 }
 
 function forget(isGone: (key: string) => boolean): void {

@@ -1,4 +1,4 @@
-import { forgetDraftsOfOthers } from './kept-drafts.js';
+import { forgetDraftsOfOthers, giveUpPage } from './kept-drafts.js';
 import type { Me } from './models.js';
 import { sendOrganization } from './organization.js';
 
@@ -24,6 +24,7 @@ export function checkReader(me: Me): Me {
     forgetDraftsOfOthers(user.id);
     sendOrganization(organizationId ?? undefined);
   } else if (shown.userId !== user.id || shown.organizationId !== organizationId) {
+    giveUpPage();
     location.reload();
     throw new SomebodyElseError();
   }

@@ -1,4 +1,5 @@
 import { useBlocker } from '@tanstack/react-router';
+import { isGivenUp } from '../data/kept-drafts.js';
 import { Confirm } from './dialog.js';
 
 interface Props {
@@ -10,7 +11,12 @@ interface Props {
 
 /** Asks before what was typed into a form is lost: when its reader goes to another page or tab, or leaves the console. */
 export function LeaveQuestion({ what, isDirty }: Props) {
-  const blocker = useBlocker({ shouldBlockFn: isDirty, enableBeforeUnload: isDirty, withResolver: true });
+  const blocker = useBlocker({
+    shouldBlockFn: isDirty,
+    // Who is signed out must not stay on a private page.
+    enableBeforeUnload: () => !isGivenUp() && isDirty(),
+    withResolver: true,
+  });
   return (
     <Confirm
       title={`Leave without saving the ${what}`}

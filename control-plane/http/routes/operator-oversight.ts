@@ -43,7 +43,9 @@ const Quarantined = Type.Object(
     template_id: nullable(
       uuid('The template that it was deployed from; null: unknown, because an older release created it'),
     ),
-    template_name: nullable(text('The name of that template; null: not in this database')),
+    template_name: nullable(
+      text('The name of that template; null: not in this database, or of no use to the organization any more'),
+    ),
     offer_id: nullable(uuid('The offer that it was deployed on; null: unknown, because an older release created it')),
     label: nullable(text('The label that its renter gave it; null: none')),
     ssh_public_key: nullable(

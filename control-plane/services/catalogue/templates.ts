@@ -77,9 +77,14 @@ export function asSeenBy(caller: Caller, row: Row<'templates'>, described: Templ
 }
 
 export function findTemplate(tx: Tx, organizationId: string, id: string): Row<'templates'> {
-  const row = tx.get(visibleTemplates(organizationId).where('id', '=', id));
+  const row = tx.get(visibleTemplate(organizationId, id));
   if (!row) throw templateNotFound();
   return row;
+}
+
+/** Returns the query of a template that is active, if the organization can see it. */
+export function visibleTemplate(organizationId: string, id: string) {
+  return visibleTemplates(organizationId).where('id', '=', id);
 }
 
 function visibleTemplates(organizationId: string) {

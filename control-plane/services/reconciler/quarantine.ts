@@ -9,6 +9,7 @@ import { recordAudit } from '../system/audit.js';
 import { finishCommand, recordRemoval } from '../instances/commands.js';
 import { pageOf, type Page, type PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
+import { visibleTemplate } from '../catalogue/templates.js';
 import { MAX_ORIGIN_CHARS, openOrigin, type Origin } from '../instances/origin.js';
 import { isAlive } from './observations.js';
 
@@ -160,18 +161,23 @@ function describeOrigin(tx: Tx, origin: Origin | undefined): KnownOrigin {
   const { organization_id = null, template_id = null, offer_id = null, label = null } = origin ?? {};
   return {
     organization_id,
-    organization_name: nameOf(tx, 'organizations', organization_id),
+    organization_name: nameOf(tx, organization_id),
     template_id,
-    template_name: nameOf(tx, 'templates', template_id),
+    template_name: organization_id === null ? null : nameOfTemplate(tx, organization_id, template_id),
     offer_id,
     label,
     ssh_public_key: origin?.ssh_public_key || null,
   };
 }
 
-/** Returns the name of a row; null if the id is null or unknown. */
-function nameOf(tx: Tx, table: 'organizations' | 'templates', id: string | null): string | null {
-  return tx.get(query.selectFrom(table).select('name').where('id', '=', id))?.name ?? null;
+/** Returns the name of a template, if the organization can still have it; otherwise null. */
+function nameOfTemplate(tx: Tx, organizationId: string, id: string | null): string | null {
+  return id === null ? null : (tx.get(visibleTemplate(organizationId, id))?.name ?? null);
+}
+
+/** Returns the name of an organization; null if the id is null or unknown. */
+function nameOf(tx: Tx, id: string | null): string | null {
+  return tx.get(query.selectFrom('organizations').select('name').where('id', '=', id))?.name ?? null;
 }
 
 function sightOf(observation: Observation | undefined): string {

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, Outlet, useRouterState } from '@tanstack/react-router';
 import { lazy, Suspense, useEffect, useRef } from 'react';
 import type { Me } from '../../data/models.js';
-import { isOfLink } from '../../data/organization.js';
+import { hasLinkToSay } from '../../data/organization.js';
 import { me } from '../../data/queries.js';
 import { useMay } from '../../data/rights.js';
 import { classNames } from '../../parts/class-names.js';
@@ -35,7 +35,15 @@ export function Shell() {
   useLinkSaid(data);
   return (
     <div className={styles.shell}>
-      <a className={styles.skip} href="#main">
+      <a
+        className={styles.skip}
+        href="#main"
+        onClick={(event) => {
+          // For the router, another part of the address is another page.
+          event.preventDefault();
+          main.current?.focus();
+        }}
+      >
         Skip to the page
       </a>
       <nav
@@ -130,6 +138,6 @@ function useFocusOnNewPage(main: React.RefObject<HTMLElement | null>): void {
 function useLinkSaid(reader: Me | undefined): void {
   const name = reader?.memberships.find(({ organization_id: id }) => id === reader.active_organization_id)?.name;
   useEffect(() => {
-    if (isOfLink && name !== undefined) say(`You act for ${name} in this tab, as the link says.`);
+    if (name !== undefined && hasLinkToSay()) say(`You act for ${name} in this tab, as the link says.`);
   }, [name]);
 }

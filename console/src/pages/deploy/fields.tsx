@@ -1,4 +1,5 @@
 import type { UseQueryResult } from '@tanstack/react-query';
+import { addressForNewTab } from '../../data/organization.js';
 import type { Offer, SshKey, Template } from '../../data/models.js';
 import { Field, Input, Select } from '../../parts/field.js';
 import { LimitFields } from '../../parts/limit-fields.js';
@@ -116,7 +117,7 @@ function KeyField({
         <Notice kind="warning">
           <p>
             Without a key nobody can log in by SSH, also later. {/* In another window: what was typed here stays. */}
-            <a href="/keys" target="_blank" rel="noreferrer">
+            <a href={addressForNewTab('/keys')} target="_blank" rel="noreferrer">
               Add an SSH key
             </a>
           </p>

@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { useLastingDraft } from '../../data/draft.js';
 import { offerOf } from '../../data/offers.js';
+import type { SshKey } from '../../data/models.js';
 import { sshKeys } from '../../data/queries.js';
 import { useTemplates } from '../../data/templates.js';
 import { OnlyFor } from '../../parts/only-for.js';
@@ -27,6 +28,12 @@ export default function DeployPage() {
   );
 }
 
+/** Returns the key that was chosen, unless it is gone; else that of the last deploy. */
+function keyOf({ sshKey, isKeyChosen }: DeployForm, keys: readonly SshKey[]): string {
+  const isThere = sshKey === '' ? isKeyChosen : keys.some(({ id }) => id === sshKey);
+  return isThere ? sshKey : lastKey(keys);
+}
+
 /** The template first, then the machine, then the rest. Another template or machine keeps what was typed, and so does another page. */
 function Form() {
   const search = route.useSearch();
@@ -38,8 +45,7 @@ function Form() {
   const chosen = {
     ...form,
     disk: diskOf(form, offer?.machine.disk_available_gb),
-    // Until a person chooses one, it is the key of the last deploy.
-    sshKey: form.sshKey === '' && !form.isKeyChosen ? lastKey(keys.data ?? []) : form.sshKey,
+    sshKey: keyOf(form, keys.data ?? []),
   };
   const faults = faultsOf(chosen, template);
   // Without a key nobody can ever log in: that is for a person to choose, not for an answer that has not come.

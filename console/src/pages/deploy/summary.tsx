@@ -1,6 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useEffect } from 'react';
+import { addressForNewTab } from '../../data/organization.js';
 import { api } from '../../data/api.js';
 import type { DeployRequest, Estimate } from '../../data/models.js';
 import { useOneRequest } from '../../data/one-request.js';
@@ -181,7 +182,7 @@ function Refusal({ code, message }: { code: string; message: string }) {
       )}
       {/* In another window: what was typed here stays. */}
       {remedy && remedy.href !== '/market' && (
-        <a href={remedy.href} target="_blank" rel="noreferrer">
+        <a href={addressForNewTab(remedy.href)} target="_blank" rel="noreferrer">
           {remedy.words}
         </a>
       )}

@@ -77,7 +77,17 @@ function Override({ variable: { key, value: own, secret }, value, fault, onChang
             value={value}
             onChange={({ target }) => onChange(target.value)}
           />
-          {fault !== undefined && <Button onClick={() => onChange('')}>Use the value of the template</Button>}
+          {fault !== undefined && (
+            <Button
+              onClick={() => {
+                onChange('');
+                // The button goes away.
+                document.getElementById(tied.id)?.focus();
+              }}
+            >
+              Use the value of the template
+            </Button>
+          )}
         </>
       )}
     </Field>

@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { useAct } from '../../data/act.js';
 import { api } from '../../data/api.js';
 import type { Role } from '../../data/models.js';
-import { chooseOrganization } from '../../data/organization.js';
+import { chooseOrganization, leaveOrganization } from '../../data/organization.js';
 import { isDemotion } from '../../data/role.js';
 import { Button } from '../../parts/button.js';
 import { ConfirmButton } from '../../parts/confirm-button.js';
@@ -139,7 +139,7 @@ export function LeaveOrganization({ id, name, role }: { id: string; name: string
           title={`Leave ${name}${hasKeys ? ' and lose your personal API keys of it' : ''}`}
           act={() => api.delete('/v1/me/organizations/{id}', { params: { path: { id } } })}
           old={[]}
-          onDone={() => chooseOrganization(undefined)}
+          onDone={() => leaveOrganization('/instances')}
         >
           <p>You see nothing of it any more. To come back you need an invitation of an admin.</p>
         </ConfirmButton>

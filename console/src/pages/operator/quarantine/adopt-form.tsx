@@ -28,9 +28,8 @@ export function AdoptForm({ workload, close }: { workload: Workload; close: () =
   // What the host names can be gone from the database.
   const lacksOrganization = workload.organization_id === null || workload.organization_name === null;
   const owner = lacksOrganization ? undefined : (workload.organization_id ?? undefined);
-  const templates = useQuery({ ...templatesFor(owner), enabled: workload.template_name !== null }).data;
   const offers = useQuery({ ...offersOf(workload.machine_id), enabled: offer_id !== null }).data;
-  const lacksTemplate = workload.template_name === null || isGone(workload.template_id, templates);
+  const lacksTemplate = workload.template_id === null || workload.template_name === null;
   const lacksOffer = isGone(offer_id, offers);
   const [given, setGiven] = useDraft<Adoption>(
     `adopt.${id}`,

@@ -1,6 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import { api } from '../../../../data/api.js';
+import { say } from '../../../../parts/toast.js';
 import type { OperatedOffer } from '../../models.js';
 import type { NewPrices } from './new-prices.js';
 
@@ -34,12 +35,17 @@ export function useRepricing() {
   const reprice = async (changes: readonly { offer: OperatedOffer; prices: NewPrices }[]) => {
     setBusy(true);
     setOutcomes(new Map());
+    let done = 0;
     for (const { offer, prices } of changes) {
-      if (!isShown.current) break;
+      if (!isShown.current) {
+        say(`Stopped with the page: ${done} of ${changes.length} offers have the new price.`);
+        break;
+      }
       const { id } = offer;
       try {
         await api.patch('/v1/operator/offers/{id}', { params: { path: { id } }, body: prices });
         note({ offer });
+        done += 1;
         choose([id], false);
       } catch (error) {
         note({ offer, error: error instanceof Error ? error : new Error(String(error)) });
