@@ -110,7 +110,9 @@ it('opens a page of the organization that a link names, for this tab alone and i
   await other.goto('/billing');
   await other.waitForSelector('header >> text=$0.00');
   // An organization of others is left again, for the one that Bob has chosen, whichever he joined first.
-  await page.evaluate(`sessionStorage.clear(); localStorage.setItem('gpurent.organization', '${ann.organizationId}')`);
+  await page.evaluate(
+    `sessionStorage.removeItem('gpurent.organization'); localStorage.setItem('gpurent.organization', '${ann.organizationId}')`,
+  );
   const stranger = await test.control.renter(9_000_000);
   await window.goTo(`/billing?active_organization=${stranger.organizationId}`);
   await page.waitForURL((url) => url.search === '');
