@@ -51,6 +51,12 @@ describe('on a Docker that remaps user namespaces, on btrfs', () => {
     rmSync(folder, { recursive: true });
   });
 
+  /**
+   * Counts anew what each subvolume has. Newer Linux can lose count of all when one is removed ("qgroup marked inconsistent"), and then
+   * limits none until somebody does this: see the guide for hosts.
+   */
+  const countAnew = () => execFileSync('btrfs', ['quota', 'rescan', '-w', join(folder, 'data')]);
+
   async function withLink(id: string): Promise<typeof up | false> {
     const instance = await renter.api.get<typeof up>(`/v1/instances/${id}`);
     return Boolean(instance.open_url) && instance;
@@ -86,6 +92,7 @@ describe('on a Docker that remaps user namespaces, on btrfs', () => {
   });
 
   it('a renter is held to the disk that was rented', async () => {
+    countAnew();
     const runtime = await makeRuntime({
       socket: own.socket,
       ports: { first: 23_368, last: 23_369 },
@@ -117,6 +124,7 @@ describe('on a Docker that remaps user namespaces, on btrfs', () => {
   });
 
   it('the doctor says so, and a disk stays over a stop and a start', async () => {
+    countAnew();
     const { code, stdout } = real.ask('doctor');
     expect(code).toBe(0);
     expect(stdout).toMatch(
