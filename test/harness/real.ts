@@ -179,7 +179,7 @@ export class RealPlatform {
     const { status, stderr } = spawnSync(process.execPath, [AGENT, 'run'], {
       env: { ...process.env, ...this.agentEnv, ...env },
       encoding: 'utf8',
-      timeout: 30_000,
+      timeout: 180_000,
     });
     return { code: status, stderr };
   }
@@ -190,7 +190,7 @@ export class RealPlatform {
     const { status, stdout, stderr } = spawnSync(process.execPath, [AGENT, ...args], {
       env,
       encoding: 'utf8',
-      timeout: 60_000,
+      timeout: 300_000,
     });
     return { code: status, stdout, stderr };
   }
