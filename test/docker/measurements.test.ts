@@ -62,6 +62,11 @@ describe('of workloads on Docker', () => {
 
   it('one that computes is told apart from one that sleeps', async () => {
     const probes = [new Probe(await locate(runtime, busy)), new Probe(await locate(runtime, asleep))] as const;
+    // A container whose SSH answers has started, and only then sleeps.
+    for (const { located } of probes) await eventually('SSH', () => runtime.sshAnswers(located.workload.sshPort ?? 0));
+    await eventually('the end of those looks', () =>
+      probes.every(({ located }) => accountsOf(located).sshSessions === 0),
+    );
     const measure = () =>
       probes.map((probe) => probe.measure(systemClock.monotonic(), accountsOf(probe.located), new Map()));
     const since = systemClock.monotonic();

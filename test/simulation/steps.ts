@@ -2,9 +2,9 @@ import type { InstanceStatus } from '../../control-plane/domain/instance-state.j
 import { MINUTE_MS, request } from './actions.js';
 import type { Moment } from './faults.js';
 import { CONVERGED, INVARIANTS, judge } from './invariants.js';
-import { heal } from './run.js';
+import { HEALING_MS, repair } from './run.js';
 import { deployOne, type Scenario } from './scenarios.js';
-import { look } from './view.js';
+import { look, type View } from './view.js';
 import { World, type Attempted } from './world.js';
 
 export interface Step {
@@ -14,15 +14,12 @@ export interface Step {
 }
 
 const QUIET_MS = MINUTE_MS;
+/** Most worlds have settled by then. */
+const SOON_MS = 3 * MINUTE_MS;
 
-/** Plays a scenario in which the nth moment of a kind goes wrong, then heals the world, and judges where that has led. */
-export async function step(
-  scenario: Scenario,
-  moment: Moment,
-  nth: number,
-  tell?: (line: string) => void,
-): Promise<Step> {
-  const world = await World.make(1, { hosts: 1, gpusPerHost: 2, organizations: 1 }, tell);
+/** Plays a scenario in which the nth moment of a kind goes wrong, then repairs the world, and judges where that has led. */
+export async function step(scenario: Scenario, moment: Moment, nth: number): Promise<Step> {
+  const world = await World.make(1, { hosts: 1, gpusPerHost: 2, organizations: 1 });
   try {
     const id = await prepare(world, scenario);
     const [host] = world.hosts;
@@ -34,14 +31,28 @@ export async function step(
     const attempted = (await scenario.act({ world, host, id })) as Attempted | undefined;
     await world.timeline.advance(scenario.windowMs ?? QUIET_MS);
     const moments = world.fate.rest();
-    await heal(world, 0);
-    const view = look(world, before);
-    const wrong = judge(view, INVARIANTS) ?? judge(view, CONVERGED);
-    const failure = wrong ?? misled(world, scenario, attempted?.outcome);
+    await repair(world, 0);
+    const failure = await wrongInTheEnd(world, before, () => misled(world, scenario, attempted?.outcome));
     return failure === undefined ? { moments } : { moments, failure };
   } finally {
     await world.close();
   }
+}
+
+/** Judges a repaired world soon, and where it has not settled by then, once more after all the time that it may take. */
+async function wrongInTheEnd(world: World, before: View, ended: () => string | undefined): Promise<string | undefined> {
+  let unsettled: string | undefined;
+  let view = before;
+  for (const ms of [SOON_MS, HEALING_MS - SOON_MS]) {
+    await world.timeline.advance(ms);
+    view = look(world, view);
+    const broken = judge(view, INVARIANTS);
+    if (broken !== undefined) return broken;
+    unsettled = judge(view, CONVERGED) ?? ended();
+    if (unsettled === undefined) return undefined;
+    world.lookedAt = world.timeline.now;
+  }
+  return unsettled;
 }
 
 async function prepare(world: World, { from }: Scenario): Promise<string> {
