@@ -16,11 +16,11 @@ function minutes(seconds: number): string {
 
 const [folder = '', mode = '', tookS = '0'] = process.argv.slice(2);
 
-function phases(): [name: string, seconds: number][] {
+function phases(): [name: string, seconds: number, computed: number][] {
   const lines = readFileSync(join(folder, 'times'), 'utf8').trim().split('\n');
   return lines.map((line) => {
-    const [name = '', seconds] = line.split(' ');
-    return [name, Number(seconds)];
+    const [name = '', seconds, computed] = line.split(' ');
+    return [name, Number(seconds), Number(computed)];
   });
 }
 
@@ -36,12 +36,12 @@ function slowestFiles(): [name: string, seconds: number][] {
   return files.sort(([, one], [, other]) => other - one).slice(0, SLOWEST);
 }
 
-function print(title: string, rows: [name: string, seconds: number][]): void {
+function print(title: string, rows: [name: string, ...seconds: number[]][]): void {
   process.stdout.write(`\n${title}\n`);
-  for (const [name, seconds] of rows) process.stdout.write(`${minutes(seconds)}  ${name}\n`);
+  for (const [name, ...seconds] of rows) process.stdout.write(`${seconds.map(minutes).join(' ')}  ${name}\n`);
 }
 
-print('phases, some of which run in parallel', phases());
+print('phases, some of which run in parallel: time, and time of processors without containers', phases());
 print('slowest files', slowestFiles());
 const budget = BUDGET_S[mode];
 const against =

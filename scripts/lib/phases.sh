@@ -11,6 +11,8 @@ phase() {
   # In the background, not in a condition: bash ignores -e in conditions.
   (
     set -e
+    # What it has computed, in seconds of a processor; engines and their containers are not children of it.
+    trap 'times >"$phases_dir/$name.processor"' EXIT
     # For programs that write a report.
     export report=$phases_dir/$name.json
     "$@"
@@ -24,9 +26,12 @@ phase() {
   say "$name: $took s"
   # The summaries of test runners and simulations.
   grep -aE '(Test Files|Tests) .* (passed|failed)|^\{' "$phases_dir/$name.log" >&2 || true
-  echo "$name $took" >>"$phases_dir/times"
+  echo "$name $took $(computed "$phases_dir/$name.processor")" >>"$phases_dir/times"
   reached "$name"
 }
+
+# computed FILE: the sum of what `times` says of a shell and its children, such as 1m2.3s, in seconds.
+computed() { tr -s ' s' '\n' <"$1" | awk -F m 'NF == 2 { sum += 60 * $1 + $2 } END { printf "%.1f", sum }'; }
 
 # reached NAME: lets lanes continue that wait for NAME.
 reached() { touch "$phases_dir/$1.reached"; }
