@@ -49,6 +49,8 @@ async function deployed(): Promise<Made> {
   await isReady();
   await deploy().click();
   await page.waitForURL('**/instances/*-*');
+  // The address changes before the page does.
+  await deploy().waitFor({ state: 'detached' });
   return shown();
 }
 
