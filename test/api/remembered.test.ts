@@ -23,6 +23,11 @@ interface Shown {
   machine: { next_maintenance: string | null };
 }
 
+interface Rented {
+  gpu_model: string;
+  machine: { name: string; region: string };
+}
+
 const ask = (path: string, etag: string, api = renter.api) =>
   api.request<InstanceBody>('GET', path, undefined, { 'If-None-Match': etag });
 const etagOf = async (path: string) => {
@@ -50,6 +55,32 @@ it.each([
   expect(JSON.stringify(changed.body)).toContain('"status":"stopped"');
   await renter.api.post(`/v1/instances/${id}/start`);
   await statusIs(renter.api, id, 'running');
+});
+
+it('an instance tells what it rents, and where, as its machine has it now', async () => {
+  const agent = await test.host({ gpus: 2 });
+  const offer_id = await test.offer(agent, 2);
+  const body = { offer_id, template_id: await test.template(), disk_gb: 10 };
+  const made = await renter.api.post<InstanceBody>('/v1/instances', body);
+  const offer = await renter.api.get<Rented>(`/v1/offers/${offer_id}`);
+  const machine = { name: offer.machine.name, region: offer.machine.region };
+  const rented = { gpu_model: offer.gpu_model, num_gpus: 2, machine };
+  expect(made).toMatchObject(rented);
+  const shown = async () => [
+    await renter.api.get<InstanceBody>(`/v1/instances/${made.id}`),
+    (await renter.api.get<{ items: InstanceBody[] }>('/v1/instances')).items.find((one) => one.id === made.id),
+    (await renter.api.get<{ items: InstanceBody[] }>('/v1/instances?limit=50')).items.find((one) => one.id === made.id),
+  ];
+  for (const instance of await shown()) expect(instance).toMatchObject(rented);
+
+  const { gpus, ...inventory } = agent.inventory as { gpus: Record<string, unknown>[] };
+  const others = gpus.map((gpu) => ({ ...gpu, model: 'Another model' }));
+  await agent.claim({ inventory: { ...inventory, gpus: others } });
+  const replaced = { ...rented, gpu_model: 'Another model' };
+  for (const instance of await shown()) expect(instance).toMatchObject(replaced);
+  await agent.claim({ inventory: { ...inventory, name: 'renamed', region: 'elsewhere', gpus: others } });
+  const renamed = { ...replaced, machine: { name: 'renamed', region: 'elsewhere' } };
+  for (const instance of await shown()) expect(instance).toMatchObject(renamed);
 });
 
 it('a whole list and a page of the same rows are not taken for each other', async () => {

@@ -242,6 +242,9 @@ const ADDED = [
   'on_limit',
   'release_stopped_after_hours',
   'destroys_at',
+  'gpu_model',
+  'num_gpus',
+  'machine',
 ];
 const FIELDS = [
   'id',

@@ -1,6 +1,7 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import type { paths } from '../../../client/api/index.js';
 import { api } from './api.js';
+import type { Offer } from './models.js';
 import { inPages } from './pages.js';
 
 /** Which offers are looked for, as the API has it; those that fit `template_id` come first. */
@@ -38,10 +39,7 @@ export const offerOf = (id: string | undefined) =>
     refetchInterval: AGAIN_MS,
   });
 
-/** The offer that an instance rents, for what does not change of it: its GPUs and its machine. */
-export const rentedOffer = (id: string) =>
-  queryOptions({
-    queryKey: ['rented-offer', id],
-    queryFn: ({ signal }) => api.get('/v1/offers/{id}', { params: { path: { id } }, signal }),
-    staleTime: Infinity,
-  });
+/** What is rented, in a few words. */
+export function nameOfOffer({ gpu_model, num_gpus }: Pick<Offer, 'gpu_model' | 'num_gpus'>): string {
+  return gpu_model === null ? 'No GPU' : `${num_gpus} × ${gpu_model}`;
+}

@@ -129,6 +129,15 @@ export const Instance = Type.Object(
     ),
     deployed_via_api_key: nullable(DeployingKey),
     offer: Type.Object({ id: uuid('The id of the offer') }, { description: 'The offer that the instance rents' }),
+    gpu_model: nullable(text('The model of its GPUs; null: its machine reports none')),
+    num_gpus: integer('The number of GPUs that it rents'),
+    machine: Type.Object(
+      {
+        name: text('The name that its host owner gave it'),
+        region: text('The region that its host owner gave'),
+      },
+      { description: 'The machine that has the GPUs' },
+    ),
     template: meaning(Template, 'The template as of the deploy; `readme` and `onstart` are null'),
   },
   { title: 'Instance' },

@@ -18,7 +18,14 @@ export type InstanceDetails = Omit<Instance, 'template_snapshot' | 'workload_enc
   destroys_at: number | null;
   deployed_via_api_key: { id: string; name: string; kind: ApiKeyKind; prefix: string; revoked: boolean } | null;
   template: TemplateDetails;
-};
+} & Rented;
+
+/** What an instance rents, and where. */
+export interface Rented {
+  gpu_model: string | null;
+  num_gpus: number;
+  machine: { name: string; region: string };
+}
 
 /** Statuses that show an error. In the others the error is kept but hidden, and shows again if the instance comes back. */
 const SHOWS_ERRORS: readonly InstanceStatus[] = ['error', 'running', 'stopped'];
@@ -43,7 +50,17 @@ export function describeInstance(platform: Platform, tx: Tx, instance: Instance)
     stop_releases_gpus: getOrganization(tx, row.organization_id).payments_frozen_at !== null,
     deployed_via_api_key: row.api_key_id === null ? null : describeKey(tx, row.api_key_id),
     template,
+    ...describeRented(tx, row.offer_id),
   };
+}
+
+function describeRented(tx: Tx, offerId: string): Rented {
+  const its = query.selectFrom('offers').innerJoin('machines', 'machines.id', 'offers.machine_id');
+  const columns = ['offers.gpu_model', 'offers.num_gpus', 'machines.name', 'machines.region'] as const;
+  const found = tx.get(its.select(columns).where('offers.id', '=', offerId));
+  if (!found) throw new Error(`there is no offer ${offerId}`);
+  const { gpu_model, num_gpus, name, region } = found;
+  return { gpu_model, num_gpus, machine: { name, region } };
 }
 
 /**

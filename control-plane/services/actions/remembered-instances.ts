@@ -21,6 +21,9 @@ export const instanceViews = oncePer((platform: Platform) => {
   const forgetAllOf = (organizationId: string) => views.forgetIf((view) => view.organization_id === organizationId);
   store.onChange('organizations', forgetAllOf);
   store.onChange('api_keys', (_, organizationId) => forgetAllOf(organizationId));
+  const forgetAllOn = (machineId: string) => views.forgetIf((view) => view.machine_id === machineId);
+  store.onChange('machine_names', forgetAllOn);
+  store.onChange('offer_models', forgetAllOn);
   return views;
 });
 
@@ -46,6 +49,10 @@ export const instancePages = oncePer((platform: Platform) => {
   store.onChange('instances', (_, organizationId) => pages.forget(organizationId));
   store.onChange('organizations', (organizationId) => pages.forget(organizationId));
   store.onChange('api_keys', (_, organizationId) => pages.forget(organizationId));
+  const forgetAllWith = (machineId: string) =>
+    pages.forgetIf(({ items }) => items.some(({ machine_id }) => machine_id === machineId));
+  store.onChange('machine_names', forgetAllWith);
+  store.onChange('offer_models', forgetAllWith);
   return pages;
 });
 

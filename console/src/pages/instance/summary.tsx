@@ -1,17 +1,16 @@
 import { useQuery } from '@tanstack/react-query';
 import { costNow, diskPrice } from '../../data/instances.js';
 import type { Instance } from '../../data/models.js';
+import { nameOfOffer } from '../../data/offers.js';
 import { Facts } from '../../parts/facts.js';
 import { limitFacts } from '../../parts/limit-facts.js';
-import { nameOfOffer } from '../../parts/market/offer-row.js';
 import { Hourly, Money } from '../../parts/money.js';
-import { Rented } from '../../parts/rented.js';
 import { At } from '../../parts/time.js';
 import { scheduleOf } from './schedule-query.js';
 
 /** What was rented, what it costs, and what ends it by itself. */
 export function Summary({ instance }: { instance: Instance }) {
-  const { template, disk_gb, spend_micro, price_per_hour_micro, deployed_by, status } = instance;
+  const { template, disk_gb, spend_micro, price_per_hour_micro, deployed_by, status, machine } = instance;
   return (
     <Facts
       facts={[
@@ -19,9 +18,9 @@ export function Summary({ instance }: { instance: Instance }) {
         ['Cost now', <Hourly key="now" micro={costNow(instance)} />],
         ['While it runs', <Hourly key="runs" micro={price_per_hour_micro} />],
         ['While it is stopped', <Hourly key="stopped" micro={diskPrice(instance)} />],
-        ['GPU', <Rented key="gpu" instance={instance} words={nameOfOffer} />],
-        ['Machine', <Rented key="machine" instance={instance} words={({ machine }) => machine.name} />],
-        ['Region', <Rented key="region" instance={instance} words={({ machine }) => machine.region || 'not named'} />],
+        ['GPU', nameOfOffer(instance)],
+        ['Machine', machine.name],
+        ['Region', machine.region || 'not named'],
         ['Template', template.name],
         ['Disk', `${disk_gb} GB`],
         ['Deployed by', deployed_by],

@@ -1,13 +1,13 @@
 import { Link } from '@tanstack/react-router';
 import { costNow, nameOf, sshCommand } from '../../data/instances.js';
 import type { Instance } from '../../data/models.js';
+import { nameOfOffer } from '../../data/offers.js';
 import { DeployAgain, ToLogs } from '../../parts/again.js';
 import { CopyLine } from '../../parts/copy.js';
 import { InstanceActions } from '../../parts/instance-actions.js';
 import { Hourly, Money } from '../../parts/money.js';
 import { LimitWords, Outlook } from '../../parts/outlook.js';
 import { Reason } from '../../parts/progress.js';
-import { Rented, rentedWords } from '../../parts/rented.js';
 import { Status } from '../../parts/status.js';
 import { Since } from '../../parts/time.js';
 import styles from './page.module.css';
@@ -19,6 +19,11 @@ interface RowProps {
   isSelected: boolean;
   /** Without it the row cannot be selected. */
   onSelect?: (id: string, isSelected: boolean) => void;
+}
+
+/** Returns what an instance rents, and where, in a line: `2 × RTX 4090, amber, eu-west`. */
+function rentedWords({ machine: { name, region }, ...rented }: Instance): string {
+  return [nameOfOffer(rented), name, region].filter((word) => word !== '').join(', ');
 }
 
 /** An instance: what it is, how it is and why, what it costs, how one reaches it, and what one can do. */
@@ -43,9 +48,7 @@ export function InstanceRow({ instance, mayAct, isSelected, onSelect }: RowProps
           </Link>
         </div>
         {label !== null && <p className={styles.template}>{template.name}</p>}
-        <p className={styles.template}>
-          <Rented instance={instance} words={rentedWords} />
-        </p>
+        <p className={styles.template}>{rentedWords(instance)}</p>
         <p className={styles.how}>
           <Status status={status} />{' '}
           <span className={styles.since}>

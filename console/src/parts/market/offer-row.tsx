@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { inHours } from '../../data/instances.js';
 import type { Offer } from '../../data/models.js';
+import { nameOfOffer } from '../../data/offers.js';
 import { organization } from '../../data/queries.js';
 import { memory } from '../../data/sizes.js';
 import { inSight, lastsWith } from '../../data/times.js';
@@ -61,11 +62,6 @@ export function OfferRow({ offer, misfit, heading: Heading, children }: Props) {
       {children}
     </li>
   );
-}
-
-/** What is rented, in a few words. */
-export function nameOfOffer({ gpu_model, num_gpus }: Offer): string {
-  return gpu_model === null ? 'No GPU' : `${num_gpus} × ${gpu_model}`;
 }
 
 /** How long the balance lasts with this beside everything that is charged already. */
