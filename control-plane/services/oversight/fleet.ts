@@ -59,8 +59,17 @@ export class Fleet {
 
   /** Returns the machines that are not removed. */
   machines(): Iterable<FleetMachine> {
+    return this.present().values();
+  }
+
+  /** Returns the model of the first GPU of a machine; null: it has none, or is removed. */
+  modelOf(machineId: string): string | null {
+    return this.present().get(machineId)?.models.keys().next().value ?? null;
+  }
+
+  private present(): ReadonlyMap<string, FleetMachine> {
     if (this.mustReadAll || this.touched.size > 0) this.platform.store.transact((tx) => this.refresh(tx));
-    return this.known.values();
+    return this.known;
   }
 
   private refresh(tx: Tx): void {

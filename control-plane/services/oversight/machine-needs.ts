@@ -56,12 +56,12 @@ function itemOf({ machine: { id, name } }: FleetMachine): Partial<NeedItem> {
 function awayItems(tx: Tx, away: readonly FleetMachine[]): Partial<NeedItem>[] {
   const seen = query.selectFrom('machines').select(['id', 'last_seen_at']);
   const rows = tx.all(seen.where('id', 'in', listOf(away.map(({ machine }) => machine.id))));
-  const seenAt = new Map(rows.map(({ id, last_seen_at }) => [id, last_seen_at]));
-  const items = away.map((one) => ({ ...itemOf(one), since: seenAt.get(one.machine.id) ?? null }));
-  return firstOf(oldestFirst(items)).map((item) => ({
-    ...item,
-    message: item.since === null ? 'It has enrolled and never connected.' : null,
-  }));
+  const oldest = firstOf(oldestFirst(rows.map(({ id, last_seen_at }) => ({ id, since: last_seen_at }))));
+  const message = 'It has enrolled and never connected.';
+  return oldest.flatMap(({ id, since }) => {
+    const one = away.find(({ machine }) => machine.id === id);
+    return one ? { ...itemOf(one), since, message: since === null ? message : null } : [];
+  });
 }
 
 function lostItem(one: FleetMachine) {

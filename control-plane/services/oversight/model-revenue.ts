@@ -13,13 +13,11 @@ export interface ModelRevenue {
 
 /** Returns the charges of a day, in UTC days since 1970, by the model of the machines, the largest first. */
 export function revenueByModel(platform: Platform, day: number): ModelRevenue[] {
-  const modelOf = new Map(
-    Array.from(fleetOf(platform).machines(), ({ machine, models }) => [machine.id, [...models.keys()][0]]),
-  );
+  const fleet = fleetOf(platform);
   const sums = new Map<string | null, ModelRevenue>();
   const rows = platform.store.transact((tx) => machinesOfDay(tx, day));
-  for (const { machine_id, ...charged } of rows)
-    add(sums, { gpu_model: modelOf.get(machine_id) ?? null, ...charged, machines: 1 });
+  for (const { machine_id, gpu_micro, disk_micro } of rows)
+    add(sums, { gpu_model: fleet.modelOf(machine_id), gpu_micro, disk_micro, machines: 1 });
   const sorted = [...sums.values()].sort((one, other) => totalOf(other) - totalOf(one));
   const named = sorted.filter(({ gpu_model }) => gpu_model !== null).slice(0, MOST_MODELS);
   const rest = new Map<null, ModelRevenue>();
