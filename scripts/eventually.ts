@@ -1,10 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** Most waits are over after a few milliseconds. A look at a page or a host costs processor time that what is waited for needs. */
-const SHORTEST_INTERVAL_MS = 1;
-const LONGEST_INTERVAL_MS = 100;
-/** The part of the time waited so far after which it looks again. */
-const LATENESS = 0.1;
+/** Most waits are over after a few milliseconds: the first looks are that soon after one another, then ever later. */
+const FIRST_INTERVAL_MS = 1;
+const INTERVAL_MS = 10;
+/** Waits with a longer timeout poll less often. */
+const LONG_MS = 30_000;
+const LONG_INTERVAL_MS = 100;
 
 /**
  * Polls `look` until its value is neither undefined nor false, and returns that value. Rejects after `timeoutMs` milliseconds with
@@ -13,10 +14,11 @@ const LATENESS = 0.1;
 export async function eventually<T>(
   what: string,
   look: () => T | undefined | false | Promise<T | undefined | false>,
-  timeoutMs = 30_000,
+  timeoutMs = LONG_MS,
 ): Promise<T> {
-  const begun = performance.now();
-  const deadline = begun + timeoutMs;
+  const deadline = performance.now() + timeoutMs;
+  const longest = timeoutMs > LONG_MS ? LONG_INTERVAL_MS : INTERVAL_MS;
+  let interval = FIRST_INTERVAL_MS;
   let cause: unknown;
   for (;;) {
     // A machine that has stood still lets its deadline pass between two looks: the last look begins after it.
@@ -29,8 +31,8 @@ export async function eventually<T>(
       break;
     }
     if (isLast) break;
-    const waited = performance.now() - begun;
-    await pause(Math.min(Math.max(LATENESS * waited, SHORTEST_INTERVAL_MS), LONGEST_INTERVAL_MS));
+    await pause(interval);
+    interval = Math.min(2 * interval, longest);
   }
   throw new Error(`gave up waiting for ${what}`, { cause });
 }
