@@ -5,7 +5,7 @@ interface Watched {
   table?: string;
   /** What a listener is told of a row, as SQL; `row` stands for the row. */
   keys: readonly string[];
-  /** The only columns whose updates are told of; without it, all but `exceptOf`. */
+  /** The only columns whose updates are told of, where the value is another one; without it, all updates but those of `exceptOf`. */
   of?: readonly string[];
   exceptOf?: readonly string[];
 }
@@ -63,6 +63,11 @@ export class Changes {
   }
 }
 
+/** Returns the condition that one of these columns has another value. */
+function differs(columns: readonly string[]): string {
+  return columns.map((name) => `${name.replace('row.', 'OLD.')} IS NOT ${name.replace('row.', 'NEW.')}`).join(' OR ');
+}
+
 function triggersOf(
   connection: BetterSqlite3.Database,
   what: string,
@@ -78,13 +83,12 @@ function triggersOf(
     `CREATE TEMP TRIGGER ${what}_${name} AFTER ${event} ON main.${table} BEGIN ${body}; END`;
   const added = `SELECT row_changed(${tell('NEW')})`;
   const removed = `SELECT row_changed(${tell('OLD')})`;
-  const isMoved = keys
-    .filter((key) => key.startsWith('row.'))
-    .map((key) => `${key.replace('row.', 'OLD.')} IS NOT ${key.replace('row.', 'NEW.')}`)
-    .join(' OR ');
+  const isMoved = differs(keys.filter((key) => key.startsWith('row.')));
+  // A host that connects again writes its name again.
+  const changed = watched.of ? `${added} WHERE ${differs(of.map((name) => `row.${name}`))}` : added;
   return [
     trigger('added', 'INSERT', added),
-    trigger('changed', `UPDATE OF ${of.join(', ')}`, isMoved ? `${added}; ${removed} WHERE ${isMoved}` : added),
+    trigger('changed', `UPDATE OF ${of.join(', ')}`, isMoved ? `${changed}; ${removed} WHERE ${isMoved}` : changed),
     trigger('removed', 'DELETE', removed),
   ];
 }

@@ -166,3 +166,14 @@ it('the answers that are kept of the market are bounded', () => {
   askFor(101, 200);
   expect([cheapest() === known, count() === counts]).toEqual([false, false]);
 });
+
+it('a host that tells something else of itself, under the same name, has no instance read again', async () => {
+  const agent = await test.host();
+  let told = 0;
+  test.core.platform.store.onChange('machine_names', () => (told += 1));
+  const inventory = agent.inventory as object;
+  await agent.claim({ inventory: { ...inventory, cpuModel: 'another' } });
+  expect(told).toBe(0);
+  await agent.claim({ inventory: { ...inventory, name: 'another' } });
+  expect(told).toBe(1);
+});
