@@ -73,8 +73,10 @@ computing_lane() { # [MODE]
   *) phase simulation simulate --seeds chosen --steps 500 ;;
   esac
   if [ "$mode" = --quick ]; then return; fi
-  # At every third fault point; nightly at all of them.
-  phase steps step_test --every "$([ "$mode" = --nightly ] && echo 1 || echo 3)"
+  case "$mode" in
+  --nightly) phase steps step_test --whole ;;
+  *) phase steps step_test --every 3 ;;
+  esac
   phase deep vitest deep
   phase load vitest load
   if [ "$mode" != --nightly ]; then return; fi

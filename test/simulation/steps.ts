@@ -17,8 +17,11 @@ const QUIET_MS = MINUTE_MS;
 /** Most worlds have settled by then. */
 const SOON_MS = 3 * MINUTE_MS;
 
-/** Plays a scenario in which the nth moment of a kind goes wrong, then repairs the world, and judges where that has led. */
-export async function step(scenario: Scenario, moment: Moment, nth: number): Promise<Step> {
+/**
+ * Plays a scenario in which the nth moment of a kind goes wrong, then repairs the world, and judges where that has led: soon if it has
+ * settled by then, or in any case after all the time that it may take (`isWhole`).
+ */
+export async function step(scenario: Scenario, moment: Moment, nth: number, isWhole = false): Promise<Step> {
   const world = await World.make(1, { hosts: 1, gpusPerHost: 2, organizations: 1 });
   try {
     const id = await prepare(world, scenario);
@@ -32,18 +35,24 @@ export async function step(scenario: Scenario, moment: Moment, nth: number): Pro
     await world.timeline.advance(scenario.windowMs ?? QUIET_MS);
     const moments = world.fate.rest();
     await repair(world, 0);
-    const failure = await wrongInTheEnd(world, before, () => misled(world, scenario, attempted?.outcome));
+    const waits = isWhole ? [HEALING_MS] : [SOON_MS, HEALING_MS - SOON_MS];
+    const failure = await wrongInTheEnd(world, before, waits, () => misled(world, scenario, attempted?.outcome));
     return failure === undefined ? { moments } : { moments, failure };
   } finally {
     await world.close();
   }
 }
 
-/** Judges a repaired world soon, and where it has not settled by then, once more after all the time that it may take. */
-async function wrongInTheEnd(world: World, before: View, ended: () => string | undefined): Promise<string | undefined> {
+/** Judges a repaired world after each of some waits, in milliseconds, until it has settled. */
+async function wrongInTheEnd(
+  world: World,
+  before: View,
+  waits: readonly number[],
+  ended: () => string | undefined,
+): Promise<string | undefined> {
   let unsettled: string | undefined;
   let view = before;
-  for (const ms of [SOON_MS, HEALING_MS - SOON_MS]) {
+  for (const ms of waits) {
     await world.timeline.advance(ms);
     view = look(world, view);
     const broken = judge(view, INVARIANTS);
