@@ -4,6 +4,8 @@ import { once } from 'node:events';
 import { systemClock } from '../shared/clock.js';
 
 const STOP_PATIENCE_MS = 15_000;
+/** Of a log without a refusal: enough for an error with its stack. */
+const LAST_LINES = 20;
 /** The last line of our programs when they refuse to run. */
 const REFUSAL = /^gpurent[a-z-]*: /;
 
@@ -38,7 +40,7 @@ export class Daemon {
     return this.child.pid ?? 0;
   }
 
-  /** Parses the first printed line as JSON. Rejects with its last log line if the program ends before. */
+  /** Parses the first printed line as JSON. Rejects with the reason from its log if the program ends before. */
   async firstLine<T>(): Promise<T> {
     const { stdout } = this.child;
     if (!stdout) throw new Error(`${this.name} has no output`);
@@ -47,32 +49,33 @@ export class Daemon {
       text += String(chunk);
       if (text.includes('\n')) return JSON.parse(text.slice(0, text.indexOf('\n'))) as T;
     }
-    throw new Error(`${this.name} ended before it was ready: ${this.lastLine()}`);
+    throw new Error(`${this.name} ended before it was ready: ${this.loggedReason()}`);
   }
 
-  /** Throws an error with the last log line if the program has ended. */
+  /** Throws an error with the reason from its log if the program has ended. */
   requireRunning(): void {
     if (this.hasEnded) throw this.end();
   }
 
-  /** Rejects with the last log line when the program ends. */
+  /** Rejects with the reason from its log when the program ends. */
   async untilEnded(): Promise<never> {
     if (!this.hasEnded) await once(this.child, 'exit');
     throw this.end();
   }
 
   private end(): Error {
-    return new Error(`${this.name} has ended: ${this.lastLine()}`);
+    return new Error(`${this.name} has ended: ${this.loggedReason()}`);
   }
 
   private get hasEnded(): boolean {
     return this.child.exitCode !== null || this.child.signalCode !== null;
   }
 
-  private lastLine(): string {
+  /** The line with which it refused, or else the end of its log, such as an error with its stack. */
+  private loggedReason(): string {
     const lines = readFileSync(this.logFile, 'utf8').trim().split('\n');
     // Children of the program can log after it.
-    return lines.findLast((line) => REFUSAL.test(line)) ?? lines.at(-1) ?? '';
+    return lines.findLast((line) => REFUSAL.test(line)) ?? lines.slice(-LAST_LINES).join('\n');
   }
 
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {

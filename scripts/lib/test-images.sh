@@ -124,7 +124,7 @@ keep_prometheus() { keep prometheus make_prometheus; }
 keep_services() { keep services make_services "$(readlink -f "$(command -v node)")"; }
 keep_release() {
   local sources
-  mapfile -t sources < <(cd "$root" && find dist/bundle dist/control-plane dist/agent dist/shared dist/scripts packaging docs templates \
+  mapfile -t sources < <(cd "$root" && find dist/bundle dist/control-plane dist/console dist/client dist/agent dist/shared dist/scripts packaging docs templates \
     scripts agent/guest agent/vm-runner package.json package-lock.json README.md SECURITY.md LICENSE -type f | sort | sed "s#^#$root/#")
   keep release make_release "${sources[@]}"
 }

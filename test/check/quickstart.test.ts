@@ -32,16 +32,30 @@ it('says at once that it needs root, and why', () => {
   expect(stderr).toMatch(/^quickstart needs root: .*docker group.*; run: sudo scripts\/quickstart --once\n$/);
 });
 
-it('a program that has ended is told of with its last line', async () => {
-  const script = join(folder, 'ends.mjs');
-  writeFileSync(
-    script,
+it('a program that has ended is told of with its refusal, or with the end of its log', async () => {
+  const ended = (name: string, source: string) => {
+    const script = join(folder, `${name}.mjs`);
+    writeFileSync(script, source);
+    return Daemon.start('the agent', script, [], {}, join(folder, `${name}.log`));
+  };
+  const refusing = ended(
+    'refuses',
     `process.stderr.write('{"msg":"before"}\\ngpurent-agent: the reason\\n{"msg":"after"}\\n'); process.exitCode = 1;`,
   );
-  const daemon = Daemon.start('the agent', script, [], {}, join(folder, 'log'));
-  await expect(daemon.untilEnded()).rejects.toThrow('the agent has ended: gpurent-agent: the reason');
-  const wait = eventually('the agent to connect', () => daemon.requireRunning());
+  await expect(refusing.untilEnded()).rejects.toThrow('the agent has ended: gpurent-agent: the reason');
+  const wait = eventually('the agent to connect', () => refusing.requireRunning());
   await expect(wait).rejects.toMatchObject({ cause: { message: 'the agent has ended: gpurent-agent: the reason' } });
+  // Node writes its version last.
+  const failing = ended('fails', `throw new Error('nobody has expected this');`);
+  await expect(failing.firstLine()).rejects.toThrow(
+    /^the agent ended before it was ready: [^]*Error: nobody has expected this\n {4}at [^]*Node\.js v/,
+  );
+});
+
+it('nothing is built while tests run from what is built', () => {
+  const build = 'source scripts/lib/setup.sh; npm() { echo "npm $*"; }; build';
+  expect(bash(build, { TEST_IS_BUILT: '' }).stdout).toBe('npm run --silent build\n');
+  expect(bash(build, { TEST_IS_BUILT: '1' }).stdout).toBe('');
 });
 
 it.runIf(process.getuid?.() === 0)('what sudo has made in a checkout is its user’s again', () => {
