@@ -163,7 +163,7 @@ function dockerHost(config: AgentConfig, hostId: string, logger: Logger, clock: 
       settings: config.vms,
     }),
   };
-  const dataRoot = new DataRootGuard(engine, new DataRootNotes(dataRootFolder(config)), hostId, clock, logger);
+  const dataRoot = new DataRootGuard(engine, new DataRootNotes(dataRootFolder(config)), hostId, logger);
   const shared = { engine, clock, ports, guard };
   const runtime: DockerRuntime = new DockerRuntime({ ...shared, host, kinds, networks, dataRoot, accessFiles });
   // The canary has its own host id in its labels, so that its containers are not taken for instances.

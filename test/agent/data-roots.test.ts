@@ -46,9 +46,9 @@ const noted = () => readdirSync(join(folder, 'data-roots')).sort();
 
 /** The runtime of an agent's process, and how it sees Docker as a whole. */
 function agentOn() {
-  const engine = new Engine(docker.socket, systemClock);
+  const engine = new Engine(docker.socket, clock);
   const logger = pino({ level: 'info' }, { write: (line) => void log.push(JSON.parse(line) as (typeof log)[0]) });
-  const guard = new DataRootGuard(engine, new DataRootNotes(join(folder, 'data-roots')), HOST, clock, logger);
+  const guard = new DataRootGuard(engine, new DataRootNotes(join(folder, 'data-roots')), HOST, logger);
   const nothing = {
     open: async () => {},
     note: () => {},
@@ -180,11 +180,13 @@ it('a Docker with another id that shows all instances, as after an upgrade, is t
 });
 
 it('a Docker is asked once where calls follow each other, and again after the time in which it can restart', async () => {
-  const { runtime } = await agentWithInstances();
+  const { runtime, watch } = await agentWithInstances();
   await runtime.list();
   const { described } = docker;
   await runtime.list();
   expect(await runtime.find('gone')).toEqual({ state: 'absent' });
+  expect(await watch.isAvailable()).toBe(true);
+  await watch.keepsWorkloads();
   expect(docker.described).toBe(described);
   clock.advance(RESTART_MS);
   await runtime.list();

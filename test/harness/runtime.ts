@@ -94,7 +94,7 @@ export async function makeRuntime(options: RuntimeOptions): Promise<DockerRuntim
     vm: new VirtualMachines({ engine, clock: systemClock, host, images, settings: VMS, ...vmParts }),
   };
   const notes = new DataRootNotes(join(tmpdir(), `gpurent-data-roots-${hostId}`));
-  const dataRoot = new DataRootGuard(engine, notes, hostId, systemClock, silentLogger);
+  const dataRoot = new DataRootGuard(engine, notes, hostId, silentLogger);
   const parts = { engine, clock: systemClock, host, kinds, ports: allocator, networks, guard, dataRoot, accessFiles };
   const runtime: DockerRuntime = new DockerRuntime(parts);
   await runtime.prepare();

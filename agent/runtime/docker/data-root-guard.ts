@@ -1,4 +1,3 @@
-import type { Clock } from '../../../shared/clock.js';
 import { SetupError } from '../../../shared/coded-error.js';
 import type { Logger } from '../../../shared/logger.js';
 import {
@@ -15,9 +14,6 @@ import { Failure } from '../../domain/failure.js';
 import type { DataRootNotes } from './data-root-notes.js';
 import { DEADLINE_MS, type DockerInfo, type Engine } from './engine.js';
 import { LABEL } from './labels.js';
-
-/** No Docker restarts in less time. Its description of itself takes it long, so within this time it is not asked again. */
-const LEAST_RESTART_MS = 100;
 
 /** Docker's current data root, compared with those in which this host's instances were created. */
 export interface DataRootView {
@@ -62,14 +58,11 @@ export class DataRootGuard {
   /** The data root that this agent uses; undefined before `require`. */
   private present: DataRoot | undefined;
   private complaint: string | undefined;
-  /** When Docker was last asked and had the agent's data root, in monotonic milliseconds. */
-  private confirmedAt = -Infinity;
 
   constructor(
     private readonly engine: Engine,
     private readonly notes: DataRootNotes,
     private readonly hostId: string,
-    private readonly clock: Clock,
     private readonly logger: Logger,
   ) {}
 
@@ -85,13 +78,8 @@ export class DataRootGuard {
 
   /** Throws Failure DOCKER_UNREACHABLE unless an instance that Docker does not show is really gone. */
   async confirm(): Promise<void> {
-    const askedAt = this.clock.monotonic();
-    if (askedAt - this.confirmedAt < LEAST_RESTART_MS) return;
-    const now = dataRootOf(await this.engine.info());
-    if (this.present && isSameDataRoot(now, this.present)) {
-      this.confirmedAt = askedAt;
-      return this.tell(undefined);
-    }
+    const now = dataRootOf(await this.engine.recentInfo());
+    if (this.present && isSameDataRoot(now, this.present)) return this.tell(undefined);
     const view = await viewDataRoot(this.engine, this.notes, this.hostId);
     this.tell(this.judge(view));
     if (this.complaint !== undefined)

@@ -42,7 +42,7 @@ export class EngineWatch implements DockerWatch {
   }
 
   async keepsWorkloads(): Promise<boolean> {
-    return (await this.engine.info()).LiveRestoreEnabled;
+    return (await this.engine.recentInfo()).LiveRestoreEnabled;
   }
 
   /** Rejects when the stream breaks, and when Docker does not answer: a Docker that hangs does not end its stream. */

@@ -16,6 +16,9 @@ export const DEADLINE_MS = {
   pullSilence: MINUTE_MS,
 } as const;
 
+/** No Docker restarts in less time. */
+const LEAST_RESTART_MS = 100;
+
 const UNREACHABLE = new Set(['ECONNREFUSED', 'ENOENT', 'EACCES', 'ECONNRESET', 'EPIPE']);
 
 /** The fields of Docker's info that the agent uses. */
@@ -64,6 +67,8 @@ export async function requireRuntime(engine: Engine, name: string | null): Promi
 export class Engine {
   readonly docker: Docker;
   private readonly unanswered = new Map<string, Map<Promise<unknown>, { what: string; since: number }>>();
+  /** What Docker said last of itself, and when it was asked, in monotonic milliseconds. */
+  private described: { info: DockerInfo; askedAt: number } | undefined;
 
   constructor(
     socketPath: string,
@@ -124,8 +129,21 @@ export class Engine {
     );
   }
 
-  info(): Promise<DockerInfo> {
-    return this.call('describe itself', DEADLINE_MS.inspect, (docker) => docker.info() as Promise<DockerInfo>);
+  async info(): Promise<DockerInfo> {
+    const askedAt = this.clock.monotonic();
+    const info = await this.call(
+      'describe itself',
+      DEADLINE_MS.inspect,
+      (docker) => docker.info() as Promise<DockerInfo>,
+    );
+    this.described = { info, askedAt };
+    return info;
+  }
+
+  /** Returns the last {@link info}, if Docker cannot have restarted since: it starts two programs for each. */
+  async recentInfo(): Promise<DockerInfo> {
+    const { described } = this;
+    return described && this.clock.monotonic() - described.askedAt < LEAST_RESTART_MS ? described.info : this.info();
   }
 
   private async within<T>(what: string, deadlineMs: number, promise: Promise<T>): Promise<T> {

@@ -36,7 +36,7 @@ async function diskOf(engine: Engine, { Id, GraphDriver }: Storage): Promise<Loc
     return UpperDir === undefined ? null : { driver: Name, path: UpperDir };
   }
   if (Name !== 'btrfs') return null;
-  const { DockerRootDir } = await engine.info();
+  const { DockerRootDir } = await engine.recentInfo();
   const mount = await readFile(
     join(DockerRootDir, 'image', 'btrfs', 'layerdb', 'mounts', Id, 'mount-id'),
     'utf8',
