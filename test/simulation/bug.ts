@@ -8,10 +8,10 @@ export interface Bug {
   /** The one that is to catch it. */
   invariant: string;
   bug: string;
-  /** A seed that has caught it, where the first ones do not: tried first. */
+  /** The seed that has caught it soonest, where that is none of the first: tried first. */
   seed?: number;
-  /** Whether it takes the simulation ten seconds or more to catch it: tried at night. */
-  isSlow?: true;
+  /** How many steps that seed takes, where it is judged after the last one. */
+  steps?: number;
   /** Whether renters and admins limit what is spent. */
   hasLimits?: true;
   changes: readonly Change[];

@@ -87,7 +87,7 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'sequences never fall',
     bug: 'a report takes a number back',
-    seed: 2,
+    seed: 11,
     changes: [
       [
         `${SERVICES}/instances/transitions`,
@@ -106,7 +106,7 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'released means released',
     bug: 'claims are never dropped',
-    seed: 4,
+    seed: 9,
     changes: [[`${SERVICES}/instances/claims`, () => ({ dropClaims: () => {} })]],
   },
   {
@@ -128,7 +128,7 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'a GPU that a host uses is claimed by who uses it',
     bug: 'a stop frees the GPUs at once',
-    isSlow: true,
+    seed: 11,
     changes: [
       [
         `${SERVICES}/actions/stop`,
@@ -189,19 +189,19 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'an end is the workload’s own',
     bug: 'what went down with Docker or the host has ended',
-    seed: 6,
+    seed: 4,
     changes: [overriding('agent/outages/outage-tracker', 'OutageTracker', () => ({ wasInterrupted: () => false }))],
   },
   {
     invariant: 'committed disk is within the machine’s',
     bug: 'disk is not counted',
-    seed: 9,
+    seed: 11,
     changes: [[`${SERVICES}/machines/machines`, () => ({ availableDiskGb: () => 500 })]],
   },
   {
     invariant: 'no stop hangs for longer than half an hour',
     bug: 'nothing ever times out',
-    seed: 35,
+    seed: 6,
     changes: [[`${SERVICES}/reconciler/time-outs`, () => ({ expireTransitions: () => ({ expired: 0 }) })]],
   },
   {
@@ -232,13 +232,13 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'a command is carried out at most once',
     bug: 'the journal forgets what is finished',
-    isSlow: true,
+    seed: 1,
     changes: [overriding('agent/journal/journal', 'Journal', () => ({ command: () => undefined }))],
   },
   {
     invariant: 'applied sequences never fall',
     bug: 'an agent takes up what is out of date',
-    seed: 13,
+    seed: 9,
     changes: [
       overriding('agent/journal/journal', 'Journal', ({ instance }) => ({
         instance(this: object, id: string) {
@@ -261,29 +261,35 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'nothing is on its way',
     bug: 'commands are never sent',
+    seed: 2,
+    steps: 30,
     changes: [[`${SERVICES}/reconciler/dispatch`, () => ({ dispatchCommands: () => ({}) })]],
   },
   {
     invariant: 'what is destroyed holds nothing',
     bug: 'claims are never dropped',
+    seed: 1,
+    steps: 30,
     changes: [[`${SERVICES}/instances/claims`, () => ({ dropClaims: () => {} })]],
   },
   {
     invariant: 'no command is open',
     bug: 'an answered command stays open',
-    isSlow: true,
+    seed: 3,
+    steps: 80,
     changes: [[`${SERVICES}/instances/commands`, () => ({ finishCommand: () => {} })]],
   },
   {
     invariant: 'nothing is set apart',
     bug: 'a removal from quarantine never lands',
-    isSlow: true,
-    seed: 11,
+    seed: 15,
     changes: [[`${SERVICES}/reconciler/quarantine`, () => ({ applyRemoved: () => {} })]],
   },
   {
     invariant: 'containers and instances match, with the same GPUs',
     bug: 'Docker says that it has removed what it has not',
+    seed: 3,
+    steps: 80,
     changes: [overriding('test/simulation/docker', 'SimRuntime', () => ({ remove: async () => {} }))],
   },
   {
@@ -323,13 +329,13 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'what a schedule has to do is done, or told of',
     bug: 'a start that is refused is not told',
-    seed: 7,
+    seed: 1,
     changes: [[`${SERVICES}/events/timeline`, () => ({ recordScheduleRefused: () => {} })]],
   },
   {
     invariant: 'what a schedule has to do is done, or told of',
     bug: 'a stop is left out',
-    seed: 6,
+    seed: 11,
     changes: [
       [
         'control-plane/domain/schedule',
@@ -343,7 +349,7 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'nothing that is due is left lying',
     bug: 'a schedule that is due is never looked at',
-    seed: 4,
+    seed: 1,
     changes: [[`${SERVICES}/instances/schedules`, () => ({ schedulesToLookAt: () => [] })]],
   },
   {

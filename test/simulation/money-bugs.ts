@@ -60,7 +60,7 @@ export const MONEY_BUGS: readonly Bug[] = [
   {
     invariant: 'only the row of the present hour grows',
     bug: 'a charge is booked into the first row of its instance',
-    seed: 4,
+    seed: 2,
     changes: [
       afterBooking(
         "UPDATE transactions SET amount_micro = amount_micro - 1 WHERE rowid = (SELECT min(rowid) FROM transactions WHERE kind = 'charge')",
@@ -70,6 +70,7 @@ export const MONEY_BUGS: readonly Bug[] = [
   {
     invariant: 'a meter runs in its status, and no two at once',
     bug: 'a meter is not switched when a stop begins',
+    seed: 1,
     changes: [
       [
         `${SERVICES}/metering/meters`,
@@ -84,8 +85,7 @@ export const MONEY_BUGS: readonly Bug[] = [
   {
     invariant: 'GPU time is charged for no longer than the workload ran',
     bug: 'nobody asks the host whether a workload ran',
-    isSlow: true,
-    seed: 3,
+    seed: 2,
     changes: [
       misreading((account, now) => ({
         ...account,
@@ -109,25 +109,25 @@ export const MONEY_BUGS: readonly Bug[] = [
   {
     invariant: 'what runs out of balance is stopped at once',
     bug: 'nothing follows from a balance',
-    seed: 4,
+    seed: 3,
     changes: [[`${SERVICES}/billing/enforce-balance`, () => ({ enforceBalance: () => {} })]],
   },
   {
     invariant: 'nobody is destroyed before having had a day to pay',
     bug: 'a minute is taken for a day',
-    seed: 13,
+    seed: 3,
     changes: [['control-plane/domain/deadlines', () => ({ AUTO_DESTROY: { afterMs: 60_000, atMicro: -5_000_000 } })]],
   },
   {
     invariant: 'who does not pay for a day is destroyed',
     bug: 'nobody is ever destroyed for not having paid',
-    isSlow: true,
-    seed: 12,
+    seed: 15,
     changes: [[`${SERVICES}/billing/auto-destroy`, () => ({ destroyUnpaid: () => ({ destroyed: 0 }) })]],
   },
   {
     invariant: 'what is accepted is covered',
     bug: 'nobody asks whether it is paid for',
+    seed: 2,
     changes: [
       [`${SERVICES}/billing/payment-check`, () => ({ checkPayment: () => {}, refusalOfBalance: () => undefined })],
     ],
@@ -135,49 +135,50 @@ export const MONEY_BUGS: readonly Bug[] = [
   {
     invariant: 'no GPU time is charged beyond the limit of an instance',
     bug: 'a settlement does not know what an instance may cost',
-    seed: 3,
+    seed: 2,
     hasLimits: true,
     changes: [withoutLimits(['max_charge'])],
   },
   {
     invariant: 'no GPU time is charged beyond the limit of an instance',
     bug: 'the millisecond in which a limit is used up is charged whole',
-    seed: 3,
+    seed: 2,
     hasLimits: true,
     changes: [['control-plane/domain/spend-limit', () => ({ uncoveredBy: () => [] })]],
   },
   {
     invariant: 'no GPU time is charged after the time to stop',
     bug: 'a settlement does not know when an instance is to stop',
-    seed: 5,
+    seed: 3,
+    steps: 30,
     hasLimits: true,
     changes: [withoutLimits(['stop_at'])],
   },
   {
     invariant: 'no GPU time is charged beyond a cap',
     bug: 'a settlement does not know the caps',
-    seed: 10,
+    seed: 13,
     hasLimits: true,
     changes: [withoutLimits(['day', 'month'])],
   },
   {
     invariant: 'what is used up asks for no stop that is still being sent',
     bug: 'nobody asks whether a stop is still being sent',
-    seed: 9,
+    seed: 1,
     hasLimits: true,
     changes: [[`${SERVICES}/instances/commands`, () => ({ isBeingStopped: () => false })]],
   },
   {
     invariant: 'what has reached its limit is stopped at once',
     bug: 'a limit ends what is charged, and stops nothing',
-    seed: 5,
+    seed: 2,
     hasLimits: true,
     changes: [[`${SERVICES}/billing/enforce-limits`, () => ({ enforceLimit: () => undefined })]],
   },
   {
     invariant: 'only what was idle, and told so, is stopped for it',
     bug: 'nobody waits after the event',
-    isSlow: true,
+    seed: 2,
     hasLimits: true,
     changes: [
       [
@@ -192,7 +193,8 @@ export const MONEY_BUGS: readonly Bug[] = [
   {
     invariant: 'what is idle is stopped',
     bug: 'nobody follows how long an instance is idle',
-    isSlow: true,
+    seed: 3,
+    steps: 30,
     hasLimits: true,
     changes: [[`${SERVICES}/billing/idle-stop`, () => ({ followIdle: () => undefined })]],
   },

@@ -94,6 +94,8 @@ export class World {
   private copies = 0;
   private downUntil = 0;
   private reader: BetterSqlite3.Database | undefined;
+  /** What the reader has prepared. */
+  private readonly prepared = new Map<string, BetterSqlite3.Statement>();
 
   constructor(
     readonly seed: number,
@@ -128,7 +130,9 @@ export class World {
   /** Reads the file beside the control plane, as an inspector would. */
   rows<T>(sql: string, ...parameters: unknown[]): T[] {
     this.reader ??= new BetterSqlite3(this.controlPlane.database, { readonly: true });
-    return this.reader.prepare(sql).all(...parameters) as T[];
+    const statement = this.prepared.get(sql) ?? this.reader.prepare(sql);
+    this.prepared.set(sql, statement);
+    return statement.all(...parameters) as T[];
   }
 
   /** Calls a use case as a request would; what it refuses, and a crash in the middle, are answers like others. */
@@ -221,6 +225,7 @@ export class World {
     this.stayDown(awayMs);
     this.reader?.close();
     this.reader = undefined;
+    this.prepared.clear();
     const { replaced } = restore(backup, this.controlPlane.database, EPOCH_MS + this.timeline.now);
     for (const suffix of ['', '-wal', '-shm']) rmSync(`${replaced}${suffix}`, { force: true });
   }
