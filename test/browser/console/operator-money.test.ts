@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { insertRow } from '../../../control-plane/store/sql.js';
+import { DAY_MS } from '../../../shared/time.js';
 import { TestConsole, type ConsoleWindow } from '../../harness/console.js';
 import { GPU_MICRO, HOUR_MS, makePoor } from '../../harness/poor.js';
 import { StripeDouble } from '../../harness/stripe-double.js';
@@ -121,16 +123,16 @@ it('shows what each machine has earned on each day, of all machines or one', asy
   for (const { renter, id } of [one, two]) {
     await renter.api.post(`/v1/instances/${id}/stop`);
   }
+  interface Earned {
+    gpu_micro: number;
+    disk_micro: number;
+  }
+  const earnedBy = async (hostId: string) =>
+    (await test.control.operator.get<{ items: Earned[] }>(`/v1/operator/revenue?machine_id=${hostId}`)).items;
   const charged = async () => {
-    interface Earned {
-      machine_id: string;
-      gpu_micro: number;
-    }
-    const { items } = await test.control.operator.get<{ items: Earned[] }>('/v1/operator/revenue');
+    const earned = await Promise.all([one, two].map(({ agent }) => earnedBy(agent.hostId)));
     // An hour before midnight is of two days.
-    const earned = (hostId: string) =>
-      items.filter(({ machine_id }) => machine_id === hostId).reduce((sum, { gpu_micro }) => sum + gpu_micro, 0);
-    return [one, two].every(({ agent }) => earned(agent.hostId) >= GPU_MICRO);
+    return earned.every((days) => days.reduce((sum, { gpu_micro }) => sum + gpu_micro, 0) >= GPU_MICRO);
   };
   await expect.poll(charged, { timeout: 60_000 }).toBe(true);
   await page.reload();
@@ -148,4 +150,15 @@ it('shows what each machine has earned on each day, of all machines or one', asy
   await page.getByLabel('Machine', { exact: true }).selectOption('');
   await page.waitForURL('**?days=7');
   await expect.poll(machines).toBeGreaterThan(1);
+
+  const { store, clock } = test.control.core.platform;
+  const earlier = { machine_id: one.agent.hostId, day: Math.floor(clock.now() / DAY_MS) - 3 };
+  store.transact((tx) => tx.run(insertRow('machine_days', { ...earlier, gpu_micro: 5, disk_micro: 2 })));
+  await window.goTo(`/operator/machines/${one.agent.hostId}`);
+  const said = page.locator('p', { hasText: /in the last 30 UTC days, on \d of which it was used/ });
+  const sum = (await earnedBy(one.agent.hostId)).reduce((all, day) => all + day.gpu_micro + day.disk_micro, 0);
+  await said.locator(`data[value="${sum}"]`).waitFor();
+  await said.getByText(/, on [23] of which/).waitFor();
+  await window.goTo(`/operator/machines/${(await test.control.host({ name: 'unused' })).hostId}`);
+  await page.getByText('Nothing was charged for its use in the last 30 days.').waitFor();
 });

@@ -284,7 +284,7 @@ it('adopts a workload of which only its host knows', async () => {
   await page.goto(`/operator/machines/${agent.hostId}`);
   await page.getByRole('list', { name: 'GPUs' }).getByText("Renter's organization").waitFor();
   await page.getByRole('table', { name: 'Offers' }).getByText('$1.00/h').first().waitFor();
-  await page.getByRole('link', { name: 'Its revenue' }).click();
+  await page.getByRole('link', { name: 'Its revenue by day' }).click();
   await page.waitForURL(`**/operator/money/revenue?machine=${agent.hostId}`);
   await page.goBack();
   await page.getByRole('link', { name: 'What operators have done' }).click();

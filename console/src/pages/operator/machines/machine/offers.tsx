@@ -1,5 +1,4 @@
 import { api } from '../../../../data/api.js';
-import { LinkButton } from '../../../../parts/button.js';
 import { Hourly } from '../../../../parts/money.js';
 import { Section } from '../../../../parts/page.js';
 import { Table } from '../../../../parts/table.js';
@@ -11,13 +10,8 @@ import { Paged } from '../../paged.js';
 /** The offers of a machine that are on the market, with their prices. */
 export function MachineOffers({ id }: { id: string }) {
   const query = { machine_id: id, withdrawn: false };
-  const revenue = (
-    <LinkButton to="/operator/money/revenue" search={{ machine: id }}>
-      Its revenue
-    </LinkButton>
-  );
   return (
-    <Section title="Offers" actions={revenue}>
+    <Section title="Offers">
       <Paged
         name={['offers', 'of', id]}
         read={(page, signal) => api.get('/v1/operator/offers', { params: { query: { ...page, ...query } }, signal })}

@@ -12,6 +12,7 @@ import styles from '../../operator.module.css';
 import { machine } from '../../queries.js';
 import { MachineActs } from './acts.js';
 import { Credentials } from './credentials.js';
+import { Earned } from './earned.js';
 import { MachineEvents } from './events.js';
 import { MachineFacts } from './facts.js';
 import { GpuGrid } from './gpu-grid.js';
@@ -46,6 +47,7 @@ export default function MachinePage() {
             <GpuGrid machine={shown} />
             <HostReport machine={shown} />
             <MachineOffers id={id} />
+            <Earned id={id} />
             <Section title="Instances">
               <InstancesTable of={{ machine_id: id }} />
             </Section>
