@@ -123,7 +123,7 @@ it('the back-off is of one organization and one image, and doubles from ten minu
     await pass(1);
     await failSlowly('slow:1');
   }
-}, 30_000);
+});
 
 it('it is forgotten once the image has come, and a day after it may be tried again', async () => {
   await failSlowly('slow:1');

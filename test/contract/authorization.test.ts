@@ -44,7 +44,7 @@ beforeAll(async () => {
   test.clock.advance(HALF_HOUR_MS);
   proveAll();
   restore = test.snapshot();
-}, 60_000);
+});
 afterAll(() => test.stop());
 
 /** Everybody has just proven who it is. */

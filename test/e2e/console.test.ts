@@ -41,7 +41,7 @@ it('leads a person from the sign-up to a shell, and on to stop, start and destro
     await page.getByText(/^SSH answered/).waitFor();
     const [program, ...words] = (await page.getByLabel('SSH command').innerText()).split(' ');
     expect(program).toBe('ssh');
-    const { stdout } = await execute('ssh', [...sshOptions(keyFile), ...words, command], { timeout: 30_000 });
+    const { stdout } = await execute('ssh', [...sshOptions(keyFile), ...words, command], { timeout: 180_000 });
     return stdout.trim();
   };
 

@@ -115,10 +115,14 @@ it('SSH that is silent because of its host: nothing is charged, and the machine 
   await eventually('the market to have it again', async () => (await offer()).state === 'available', LONG_MS);
   expect((await machine()).obstacle).toBeNull();
   // Nothing of it stays.
-  await eventually('its end', async () => {
-    const labels = (await docker.listContainers({ all: true })).map(({ Labels }) => Labels['gpurent.host'] ?? '');
-    return !labels.some((host) => host.startsWith('canary'));
-  });
+  await eventually(
+    'its end',
+    async () => {
+      const labels = (await docker.listContainers({ all: true })).map(({ Labels }) => Labels['gpurent.host'] ?? '');
+      return !labels.some((host) => host.startsWith('canary'));
+    },
+    LONG_MS,
+  );
 });
 
 it('SSH that is made silent: it runs ten seconds after its start, says so, and is charged from its start', async () => {
