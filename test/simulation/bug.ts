@@ -8,7 +8,7 @@ export interface Bug {
   /** The one that is to catch it. */
   invariant: string;
   bug: string;
-  /** The seed that has caught it soonest, where that is none of the first: tried first. */
+  /** The seed that has caught it soonest: tried first. Not needed where seed 1 catches it within thirty steps. */
   seed?: number;
   /** How many steps that seed takes, where it is judged after the last one. */
   steps?: number;

@@ -140,7 +140,7 @@ export class Engine {
     return info;
   }
 
-  /** Returns the last {@link info}, if Docker cannot have restarted since: it starts two programs for each. */
+  /** Returns the last {@link info} unless Docker can have restarted since: Docker starts two programs for each. */
   async recentInfo(): Promise<DockerInfo> {
     const { described } = this;
     return described && this.clock.monotonic() - described.askedAt < LEAST_RESTART_MS ? described.info : this.info();
