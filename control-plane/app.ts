@@ -5,6 +5,7 @@ import { systemClock, type Clock } from '../shared/clock.js';
 import { SetupError, messageOf } from '../shared/coded-error.js';
 import { randomIds, type Ids } from '../shared/ids.js';
 import type { Logger } from '../shared/logger.js';
+import { NO_KEEPALIVE } from '../shared/protocol.js';
 import { ServerIdentity, fromFiles, type IdentitySource } from '../shared/server-identity.js';
 import type { Config, TlsSettings } from './config.js';
 import type { WorkerName } from './domain/worker-name.js';
@@ -76,6 +77,8 @@ export interface Overrides {
   passwordCost?: PasswordCost;
   /** How webhooks resolve names, and which certificates they trust. No setting can change that; only tests do. */
   webhooks?: Pick<OutboundOptions, 'resolve' | 'trusted'>;
+  /** Notices no dead host by keepalive: where hosts are in this process, they cannot answer while it computes. */
+  hostsAreHere?: boolean;
 }
 
 /** A start request waits up to ten seconds for its host. */
@@ -210,7 +213,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     defer,
   );
   const metrics = new Metrics(() => backups?.overdueMs ?? 0, clock, countDestroyed(platform));
-  const gateway = new Gateway(platform, logger);
+  const gateway = new Gateway(platform, logger, overrides.hostsAreHere ? NO_KEEPALIVE : {});
   let http: FastifyInstance | undefined;
   let identities: Identities | undefined;
 

@@ -19,6 +19,9 @@ const KEEPALIVE_OPTIONS = {
   'grpc.keepalive_permit_without_calls': 1,
 } as const;
 
+/** Without keepalive. */
+export const NO_KEEPALIVE = { 'grpc.keepalive_time_ms': -1 } as const;
+
 export const AGENT_OPTIONS = {
   ...KEEPALIVE_OPTIONS,
   // Otherwise grpc-js asks DNS for a TXT record with its settings. Where no name server answers, that keeps a process from ending

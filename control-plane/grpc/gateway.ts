@@ -3,6 +3,7 @@ import {
   ServerCredentials,
   status,
   type ServerDuplexStream,
+  type ServerOptions,
   type ServerUnaryCall,
   type sendUnaryData,
 } from '@grpc/grpc-js';
@@ -59,6 +60,7 @@ export class Gateway {
   constructor(
     private readonly platform: Platform,
     private readonly logger: Logger,
+    private readonly options: ServerOptions = {},
   ) {
     this.service = {
       enroll: (call, callback) => this.enroll(call, callback),
@@ -79,7 +81,7 @@ export class Gateway {
   async listen(address: string, tls?: ServerCredentials): Promise<string> {
     this.secured = tls !== undefined;
     this.platform.connections.expect(countMachines(this.platform));
-    const server = new Server({ ...GATEWAY_OPTIONS, ...(tls ? STREAMS_OF_A_HOST : {}) });
+    const server = new Server({ ...GATEWAY_OPTIONS, ...(tls ? STREAMS_OF_A_HOST : {}), ...this.options });
     server.addService(SIZED_SERVICE, this.service);
     this.server = server;
     const injector = server.createConnectionInjector(tls ?? ServerCredentials.createInsecure());

@@ -375,6 +375,7 @@ export class TestControlPlane {
     this.running = createControlPlane(this.config, this.log.logger, {
       clock: this.clock,
       passwordCost: CHEAP_PASSWORDS,
+      hostsAreHere: true,
       ...(this.webhooks ? { webhooks: this.webhooks } : {}),
     });
     this.addresses = await this.running.start({ heartbeat: false });

@@ -11,6 +11,7 @@ import {
 } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
 import { existsSync } from 'node:fs';
+import { NO_KEEPALIVE } from '../../shared/protocol.js';
 
 /**
  * The wire as a second, independent reader of the same file sees it: loaded at run time, not generated. Messages are plain
@@ -116,11 +117,11 @@ export function readWire(version: WireVersion = 'now'): ServiceClientConstructor
   return gpurent.agent.v1.AgentService;
 }
 
-/** In plain text, unless `connection` says how else. */
+/** In plain text, unless `connection` says how else. Without keepalive: a test that computes for ten seconds would end its own streams. */
 export function dialWire(
   address: string,
   [secured, options]: [ChannelCredentials, ClientOptions] = [credentials.createInsecure(), {}],
   version: WireVersion = 'now',
 ): WireClient {
-  return new (readWire(version))(address, secured, options) as unknown as WireClient;
+  return new (readWire(version))(address, secured, { ...options, ...NO_KEEPALIVE }) as unknown as WireClient;
 }
