@@ -75,7 +75,7 @@ computing_lane() { # [MODE]
   if [ "$mode" = --quick ]; then return; fi
   case "$mode" in
   --nightly) phase steps step_test --whole ;;
-  *) phase steps step_test --every 3 ;;
+  *) phase steps step_test --every 6 ;;
   esac
   phase deep vitest deep
   phase load vitest load
