@@ -114,6 +114,8 @@ export async function createHttpServer(
     requestTimeout: REQUEST_TIMEOUT_MS,
     connectionTimeout: CONNECTION_TIMEOUT_MS,
     forceCloseConnections: 'idle',
+    // A slow disk delays a start, and does not end it.
+    pluginTimeout: 0,
     childLoggerFactory: (parent, bindings) => new RequestLogger(parent, bindings),
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     // Each HEAD route has the policy of its GET route.

@@ -6,6 +6,7 @@ import { SimulatedGpus } from '../../agent/host/gpus/simulated.js';
 import { Engine } from '../../agent/runtime/docker/engine.js';
 import { UnclaimedGpus, earlierHosts } from '../../agent/runtime/docker/foreign-workloads.js';
 import { systemClock } from '../../shared/clock.js';
+import { ManualClock } from '../harness/manual-clock.js';
 import { DockerDouble } from '../harness/docker-double.js';
 
 let folder: string;
@@ -39,7 +40,7 @@ afterEach(() => {
 const healthOf = async (driver: UnclaimedGpus) => (await driver.inventory()).gpus.map(({ healthy }) => healthy);
 
 it('GPUs of a workload that runs under an earlier identity are not rented out, and it is said what to do', async () => {
-  const driver = new UnclaimedGpus(gpus, engine, 'me', systemClock);
+  const driver = new UnclaimedGpus(gpus, engine, 'me', new ManualClock());
   expect(await healthOf(driver)).toEqual([true, false, true]);
   expect((await driver.inventory()).gpus[1]?.reason).toMatch(
     /gpurent-old, which this host has made as machine before, has it: where that machine was not removed, enroll with a token of it; else remove/,
@@ -51,7 +52,7 @@ it('GPUs of a workload that runs under an earlier identity are not rented out, a
 });
 
 it('they are free once it does not run any more', async () => {
-  const driver = new UnclaimedGpus(gpus, engine, 'me', systemClock);
+  const driver = new UnclaimedGpus(gpus, engine, 'me', new ManualClock());
   expect(await healthOf(driver)).toEqual([true, false, true]);
   double.running.delete('old');
   expect(await healthOf(driver)).toEqual([true, true, true]);

@@ -266,7 +266,7 @@ describe('a client that does not read', () => {
     );
   }
 
-  it('costs bounded memory, and has its connection ended after a minute', { timeout: 150_000 }, async () => {
+  it('costs bounded memory, and has its connection ended after a minute', async () => {
     const renter = await test.renter(0);
     recordCredits(test, renter.organizationId, 1);
     const { last_id: start } = await renter.api.get<{ last_id: string }>('/v1/events?limit=1');
@@ -296,7 +296,7 @@ describe('a client that does not read', () => {
     expect(received).toBeGreaterThan(100_000);
     expect(received).toBeLessThan(20 * MIB);
     const again = await open(tokenOf(renter), `/v1/events?after=${start}`);
-    await again.has(30_000, 90_000);
+    await again.has(30_000);
     expect(amountsOf(again.events)).toEqual(Array.from({ length: 30_000 }, (_, index) => index + 1));
   });
 

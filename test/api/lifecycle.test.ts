@@ -35,7 +35,7 @@ describe('a host that answers by itself', () => {
       name: 'key',
       public_key: makePublicKey('-t', 'ed25519'),
     });
-    host = { renter: renter.api, offerId: await test.offer(agent), templateId, sshKeyId: key.id, timeoutMs: 30_000 };
+    host = { renter: renter.api, offerId: await test.offer(agent), templateId, sshKeyId: key.id };
   });
   describeHost(() => host);
 });

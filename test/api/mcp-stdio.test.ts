@@ -12,6 +12,8 @@ import { McpWorld } from './mcp-world.js';
 
 const GPURENT = fileURLToPath(new URL('../../dist/client/cli/bin.js', import.meta.url));
 const KEY = `ssh-ed25519 ${'A'.repeat(68)}`;
+/** The first answer comes once a program has started. */
+const PATIENCE = { timeout: 200_000 };
 const run = promisify(execFile);
 
 let world: McpWorld;
@@ -43,7 +45,7 @@ it('the command line is told to clients without a token, serves them over stdio,
 
   const client = clientOf('auto', true);
   client.setRequestHandler('elicitation/create', async () => ({ action: 'accept', content: {} }));
-  await client.connect(new StdioClientTransport({ ...mcpServers.gpurent, env }));
+  await client.connect(new StdioClientTransport({ ...mcpServers.gpurent, env }), PATIENCE);
   const call = async (name: string, given: Record<string, unknown>) =>
     toolAnswer(await client.callTool({ name, arguments: given }));
   const { tools } = await client.listTools();

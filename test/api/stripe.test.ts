@@ -385,7 +385,7 @@ describe('a payment', () => {
     ]);
   });
 
-  it('comes to the same, in whichever order and however often its events come', { timeout: 120_000 }, async () => {
+  it('comes to the same, in whichever order and however often its events come', async () => {
     const kinds = ['completed', 'refunded', 'made', 'failed', 'again', 'disputed', 'lost', 'wonLater'] as const;
     const orders = fc
       .tuple(

@@ -1,7 +1,7 @@
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { returnUrl, setCompany } from '../harness/companies.js';
-import { closeWindows, sharedChromium } from '../harness/chromium.js';
+import { closeWindows, openContext, sharedChromium } from '../harness/chromium.js';
 import { TestControlPlane } from '../harness/control-plane.js';
 import { TestIssuer } from '../harness/issuer.js';
 
@@ -25,7 +25,7 @@ afterAll(async () => {
   await issuer.stop();
 });
 beforeEach(async () => {
-  context = await browser.newContext();
+  context = await openContext(browser);
   page = await context.newPage();
   complaints = [];
   page.on('console', (message) => void complaints.push(message.text()));

@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { closeWindows, sharedChromium } from '../harness/chromium.js';
+import { closeWindows, openContext, sharedChromium } from '../harness/chromium.js';
 import { TestControlPlane } from '../harness/control-plane.js';
 
 const PASSWORD = 'a renter password';
@@ -19,7 +19,7 @@ let elsewhere: Server;
 beforeAll(async () => {
   test = await TestControlPlane.start();
   browser = await sharedChromium();
-  page = await (await browser.newContext({ viewport: { width: 390, height: 780 } })).newPage();
+  page = await (await openContext(browser, { viewport: { width: 390, height: 780 } })).newPage();
   elsewhere = createServer((_request, response) => {
     response.setHeader('Content-Type', 'text/html');
     response.end(`<iframe src="${home()}/device/approve"></iframe>`);

@@ -1,6 +1,6 @@
 import type { Browser, BrowserContext, CDPSession, Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { closeWindows, sharedChromium } from '../harness/chromium.js';
+import { closeWindows, openContext, sharedChromium } from '../harness/chromium.js';
 import { TestControlPlane, type Renter } from '../harness/control-plane.js';
 
 const PASSWORD = 'a renter password';
@@ -25,7 +25,7 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   renter = await test.renter(0);
-  context = await browser.newContext({ viewport: { width: 390, height: 780 } });
+  context = await openContext(browser, { viewport: { width: 390, height: 780 } });
   page = await context.newPage();
   complaints = [];
   page.on('console', (message) => void complaints.push(message.text()));
@@ -212,7 +212,7 @@ it('says what is missing without its script, and where the user refuses', async 
   await authenticator();
   await signIn();
   await page.waitForURL('**/account');
-  const plain = await browser.newContext({ javaScriptEnabled: false });
+  const plain = await openContext(browser, { javaScriptEnabled: false });
   await plain.addCookies(await context.cookies());
   const still = await plain.newPage();
   await still.goto(`${home()}/account/second-factors/passkey`);

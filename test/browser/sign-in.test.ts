@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Browser, BrowserContext, Page, Request } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { closeWindows, sharedChromium } from '../harness/chromium.js';
+import { closeWindows, openContext, sharedChromium } from '../harness/chromium.js';
 import { TestControlPlane, type Renter } from '../harness/control-plane.js';
 
 const PASSWORD = 'a renter password';
@@ -34,7 +34,7 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   renter = await test.renter(0);
-  context = await browser.newContext({ viewport: { width: 390, height: 780 } });
+  context = await openContext(browser, { viewport: { width: 390, height: 780 } });
   page = await context.newPage();
   complaints = [];
   page.on('console', (message) => void complaints.push(message.text()));

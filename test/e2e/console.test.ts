@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { eventually } from '../../scripts/eventually.js';
-import { startChromium } from '../harness/chromium.js';
+import { openContext, startChromium } from '../harness/chromium.js';
 import { ConsoleWindow, NETWORK_CHANGES } from '../harness/console.js';
 import { containersOf } from '../harness/docker.js';
 import { RealPlatform, sshOptions } from '../harness/real.js';
@@ -27,9 +27,8 @@ afterAll(async () => {
 it('leads a person from the sign-up to a shell, and on to stop, start and destroy, by clicks', async () => {
   // Another name than that of the instances: there the cookie of a session counts.
   const home = real.api.baseUrl.replace('127.0.0.1', 'localhost');
-  const context = await browser.newContext({ baseURL: home, reducedMotion: 'reduce' });
+  const context = await openContext(browser, { baseURL: home, reducedMotion: 'reduce' });
   // A real host pulls, starts and stops.
-  context.setDefaultTimeout(90_000);
   const window = new ConsoleWindow(context, await context.newPage(), home);
   window.expectComplaints(NETWORK_CHANGES);
   const { page } = window;

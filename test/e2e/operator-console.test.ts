@@ -1,7 +1,7 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { eventually } from '../../scripts/eventually.js';
-import { startChromium } from '../harness/chromium.js';
+import { openContext, startChromium } from '../harness/chromium.js';
 import { ConsoleWindow, NETWORK_CHANGES } from '../harness/console.js';
 import { containersOf, SAMPLE_IMAGE } from '../harness/docker.js';
 import { fingerprintOf, OPERATOR, RealPlatform } from '../harness/real.js';
@@ -37,9 +37,8 @@ class Person {
   static async open(): Promise<Person> {
     // Another name than that of the instances: there the cookie of a session counts.
     const home = real.api.baseUrl.replace('127.0.0.1', 'localhost');
-    const context = await browser.newContext({ baseURL: home, reducedMotion: 'reduce' });
+    const context = await openContext(browser, { baseURL: home, reducedMotion: 'reduce' });
     // Pages look again every ten seconds, and the host answers late where much else runs.
-    context.setDefaultTimeout(90_000);
     const window = new ConsoleWindow(context, await context.newPage(), home);
     // The control plane is restarted with an older store, and refuses what a suspended organization asks.
     window.expectComplaints(

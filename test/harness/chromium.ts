@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { chromium, type Browser } from 'playwright-core';
+import { chromium, type Browser, type BrowserContext, type BrowserContextOptions } from 'playwright-core';
 
 /**
  * Starts this machine's Chromium without the parts that draw windows, which costs two thirds of the processor time; or the command in
@@ -9,6 +9,16 @@ export function startChromium(): Promise<Browser> {
   const command = process.env['TEST_CHROMIUM'] ?? 'chromium-headless-shell';
   const executablePath = execFileSync('which', [command], { encoding: 'utf8' }).trim();
   return chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] });
+}
+
+/** What a page does may be late on a busy machine: playwright's own half a minute is too short. */
+const PATIENCE_MS = 90_000;
+
+/** Opens a browser's window of its own, which shares no cookie with another. */
+export async function openContext(browser: Browser, options: BrowserContextOptions = {}): Promise<BrowserContext> {
+  const context = await browser.newContext(options);
+  context.setDefaultTimeout(PATIENCE_MS);
+  return context;
 }
 
 let shared: Promise<Browser> | undefined;

@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { eventually } from '../../scripts/eventually.js';
 import { expect } from 'vitest';
-import { closeWindows, sessionCookie, sharedChromium } from './chromium.js';
+import { closeWindows, openContext, sessionCookie, sharedChromium } from './chromium.js';
 import { TestControlPlane, type Renter } from './control-plane.js';
 
 /** Where `npm run build` puts the console. */
@@ -44,7 +44,7 @@ export class TestConsole {
   /** Opens a window in which a renter is signed in. */
   async open(renter: Renter, options: WindowOptions = {}): Promise<ConsoleWindow> {
     const { width = 1440, height = 900, theme = 'light', timezoneId = 'UTC' } = options;
-    const context = await this.browser.newContext({
+    const context = await openContext(this.browser, {
       ...{ viewport: { width, height }, colorScheme: theme, reducedMotion: 'reduce', baseURL: this.home, timezoneId },
     });
     await context.addCookies([sessionCookie(this.home, renter.api.token ?? '')]);

@@ -1,6 +1,6 @@
 import type { Browser, BrowserContext, Page, Request } from 'playwright-core';
 import { eventually } from '../../scripts/eventually.js';
-import { sessionCookie } from './chromium.js';
+import { openContext, sessionCookie } from './chromium.js';
 
 /** A page that has asked for nothing for this long has what it shows. */
 const REST_MS = 300;
@@ -17,7 +17,7 @@ export interface Visit {
 
 /** Opens a window in which somebody is signed in: it has files and code of its own. */
 export async function signedIn(browser: Browser, home: string, token: string): Promise<BrowserContext> {
-  const context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
+  const context = await openContext(browser, { viewport: { width: 1440, height: 900 } });
   await context.addCookies([sessionCookie(home, token)]);
   return context;
 }

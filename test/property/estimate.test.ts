@@ -172,7 +172,7 @@ async function deployerFor({ api }: Renter, { byKey, caps, priceMicro }: Case): 
   return byKey ? api.as(made.secret) : api;
 }
 
-it('an estimate foretells what the deploy answers, and what it costs', { timeout: 300_000 }, async () => {
+it('an estimate foretells what the deploy answers, and what it costs', async () => {
   const seen = new Map<string, number>();
   await fc.assert(
     fc.asyncProperty(worlds, async (one) => {

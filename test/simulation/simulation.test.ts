@@ -11,7 +11,7 @@ it('a seed repeats itself bit for bit, and another does not', async () => {
 });
 
 describe('a seed that once failed holds:', () => {
-  it.each(KEPT_SEEDS)('$seed, for $steps steps: $found', { timeout: 180_000 }, async ({ seed, steps }) => {
+  it.each(KEPT_SEEDS)('$seed, for $steps steps: $found', async ({ seed, steps }) => {
     expect((await simulate(seed, steps)).failure).toBeUndefined();
   });
 });

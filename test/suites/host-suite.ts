@@ -9,7 +9,8 @@ export interface SuiteHost {
   offerId: string;
   templateId: string;
   sshKeyId: string;
-  timeoutMs: number;
+  /** Otherwise as long as for any condition. */
+  timeoutMs?: number;
 }
 
 interface OfferBody {

@@ -73,5 +73,5 @@ it('a question that nobody answers ends with the attempt', async () => {
   const abortedAt = performance.now();
   controller.abort();
   expect(await answer).toEqual([]);
-  expect(performance.now() - abortedAt).toBeLessThan(1_000);
+  expect(performance.now() - abortedAt).toBeLessThan(4_000);
 });

@@ -31,7 +31,7 @@ describe('an agent of the release before, at this control plane', () => {
     const key = { name: 'key', public_key: makePublicKey('-t', 'ed25519') };
     const { id: sshKeyId } = await renter.post<{ id: string }>('/v1/ssh-keys', key);
     const [offerId, templateId] = [await test.offer(agent), await test.template()];
-    host = { renter, offerId, templateId, sshKeyId, timeoutMs: 30_000 };
+    host = { renter, offerId, templateId, sshKeyId };
   });
   afterAll(() => test.stop());
 

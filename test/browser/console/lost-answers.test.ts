@@ -3,9 +3,6 @@ import { TestConsole, type ConsoleWindow } from '../../harness/console.js';
 import { loseAnswers } from '../../harness/lost-answers.js';
 import { StripeDouble } from '../../harness/stripe-double.js';
 
-/** The client sends a request four times before it says that no answer came. */
-const LONG = { timeout: 60_000 };
-
 let stripe: StripeDouble;
 let test: TestConsole;
 let offer: string;
@@ -44,7 +41,7 @@ it('deploys one instance if the answer is lost, also after a reload, and keeps n
   await fill();
   await page.waitForSelector('aside button:enabled');
   await button.click();
-  await said(window).waitFor(LONG);
+  await said(window).waitFor();
   await window.checkAccess();
   await window.shoot('deploy-unanswered');
   const [entry] = await kept(window);
@@ -75,7 +72,7 @@ it('opens one page to pay if the answer is lost and the dialog was closed, and a
   const lost = await loseAnswers(page, '/v1/billing/checkout-session');
   await window.goTo('/billing?pay=true');
   await page.getByRole('button', { name: 'Pay $25.00' }).click();
-  await said(window).waitFor(LONG);
+  await said(window).waitFor();
   lost.end();
   await page.getByLabel('Amount in dollars').fill('30');
   await said(window).waitFor({ state: 'detached' });

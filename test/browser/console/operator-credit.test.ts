@@ -61,7 +61,7 @@ it('credits once if the answer is lost, also in a dialog that was opened again',
   await window.goTo(`/operator/organizations/${renter.organizationId}`);
   await fill('thanks');
   await credit.click();
-  await said.waitFor({ timeout: 60_000 });
+  await said.waitFor();
   await window.checkAccess();
   await dialog.getByRole('button', { name: 'Cancel' }).click();
   await dialog.waitFor({ state: 'detached' });

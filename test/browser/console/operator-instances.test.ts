@@ -177,7 +177,7 @@ it('shows why the list cannot be read, and reads it again', async () => {
   );
   await window.goTo('/operator/instances?status=stopped');
   const alert = page.locator('main').getByRole('alert');
-  await alert.getByText('the disk is full').waitFor({ timeout: 60_000 });
+  await alert.getByText('the disk is full').waitFor();
   await window.checkAccess();
   await page.unroute(path);
   await alert.getByRole('button', { name: 'Try again' }).click();

@@ -91,7 +91,7 @@ it('shows what is rented while a machine is away, declares it lost, and shows it
   expect(await statusIs(renter.api, stopped, 'stopped')).toMatchObject({ error_code: 'disk_gone' });
 
   await agent.connect();
-  await header('connected, cordoned').waitFor({ timeout: 60_000 });
+  await header('connected, cordoned').waitFor();
   await page.getByRole('button', { name: 'Uncordon', exact: true }).press('Enter');
   await question.getByRole('button', { name: 'Uncordon' }).press('Enter');
   await header('connected').waitFor();

@@ -164,32 +164,28 @@ const historiesOf = (its: Acts) =>
 it.each([
   ['without limits', acts],
   ['with limits and caps', actsWithLimits],
-])(
-  'what is charged equals, to the micro-dollar, what second by second should be: %s',
-  { timeout: 600_000 },
-  (_, its) => {
-    let simulatedS = 0;
-    const tally: Record<string, number> = {};
-    fc.assert(
-      fc.property(historiesOf(its as Acts), ({ heartbeatS, opening, first, steps }) => {
-        const marketplace = new Marketplace(heartbeatS);
-        try {
-          marketplace.credit(opening);
-          for (const [index, [gpu, disk]] of first.entries()) marketplace.deploy(gpu, disk, index === 1);
-          for (const [{ act: run }, pause] of steps) {
-            run(marketplace);
-            marketplace.advance(pause);
-          }
-          expect(marketplace.differences()).toEqual([]);
-        } finally {
-          for (const [kind, times] of Object.entries(marketplace.tally())) tally[kind] = (tally[kind] ?? 0) + times;
-          simulatedS += marketplace.clock.monotonic() / 1_000;
-          marketplace.close();
+])('what is charged equals, to the micro-dollar, what second by second should be: %s', (_, its) => {
+  let simulatedS = 0;
+  const tally: Record<string, number> = {};
+  fc.assert(
+    fc.property(historiesOf(its as Acts), ({ heartbeatS, opening, first, steps }) => {
+      const marketplace = new Marketplace(heartbeatS);
+      try {
+        marketplace.credit(opening);
+        for (const [index, [gpu, disk]] of first.entries()) marketplace.deploy(gpu, disk, index === 1);
+        for (const [{ act: run }, pause] of steps) {
+          run(marketplace);
+          marketplace.advance(pause);
         }
-      }),
-      { numRuns: HISTORIES, endOnFailure: process.env['TEST_SHRINK'] === undefined },
-    );
-    expect(tally['running']).toBeGreaterThan(0);
-    process.stdout.write(`${Math.round(simulatedS / 86_400)} days of billing: ${JSON.stringify(tally)}\n`);
-  },
-);
+        expect(marketplace.differences()).toEqual([]);
+      } finally {
+        for (const [kind, times] of Object.entries(marketplace.tally())) tally[kind] = (tally[kind] ?? 0) + times;
+        simulatedS += marketplace.clock.monotonic() / 1_000;
+        marketplace.close();
+      }
+    }),
+    { numRuns: HISTORIES, endOnFailure: process.env['TEST_SHRINK'] === undefined },
+  );
+  expect(tally['running']).toBeGreaterThan(0);
+  process.stdout.write(`${Math.round(simulatedS / 86_400)} days of billing: ${JSON.stringify(tally)}\n`);
+});
