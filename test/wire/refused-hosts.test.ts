@@ -63,7 +63,7 @@ class Host {
 
   async snapshot(until: (snapshot: Awaited<ReturnType<Agent['snapshot']>>) => unknown) {
     return eventually('the snapshot', async () => {
-      this.clock.advance(1_000);
+      this.clock.advance(200);
       const snapshot = await this.agent?.snapshot();
       return snapshot && until(snapshot) ? snapshot : undefined;
     });
