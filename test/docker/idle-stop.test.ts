@@ -30,6 +30,7 @@ const MOST_MINUTES = 16;
 /** More than a tenth of one core for the ten seconds that the clock shows. */
 const BUSY_US = 1_200_000;
 
+/** Counts the looks of the agent: each begins with the GPUs. */
 class CountedGpus extends SimulatedGpus {
   looks = 0;
 
@@ -45,7 +46,7 @@ let runtime: DockerRuntime;
 let agent: Agent;
 let gpus: CountedGpus;
 let hostId: string;
-let looks = 0;
+let reads = 0;
 const folder = mkdtempSync(join(tmpdir(), 'gpurent-idle-'));
 
 /** A real agent on a real Docker, whose time is the control plane's. */
@@ -71,7 +72,7 @@ beforeAll(async () => {
     instruments: {
       locate: (id) => runtime.locate(id),
       accounts: (located) => {
-        looks++;
+        reads++;
         return readAccounts(located);
       },
       diskUse: async () => null,
@@ -121,7 +122,7 @@ async function cpuUsOf(id: string): Promise<number> {
 async function look(busy: string, isLong: boolean): Promise<void> {
   const from = isLong ? await cpuUsOf(busy) : 0;
   if (isLong) await eventually('some computing', async () => (await cpuUsOf(busy)) - from > BUSY_US, 180_000);
-  const enough = looks + WATCHED;
+  const enough = reads + WATCHED;
   let [begun, polls] = [gpus.looks, 0];
   test.advance(LOOK_MS);
   await eventually('the look', () => {
@@ -129,7 +130,7 @@ async function look(busy: string, isLong: boolean): Promise<void> {
     if (gpus.looks === begun) test.advance(100);
     // Time stands still meanwhile: what a slow machine has not measured after eight seconds of the clock is not idle.
     else if (++polls % POLLS_OF_A_LOOK === 0) begun = gpus.looks;
-    return looks >= enough;
+    return reads >= enough;
   });
 }
 

@@ -28,7 +28,6 @@ it('leads a person from the sign-up to a shell, and on to stop, start and destro
   // Another name than that of the instances: there the cookie of a session counts.
   const home = real.api.baseUrl.replace('127.0.0.1', 'localhost');
   const context = await openContext(browser, { baseURL: home, reducedMotion: 'reduce' });
-  // A real host pulls, starts and stops.
   const window = new ConsoleWindow(context, await context.newPage(), home);
   window.expectComplaints(NETWORK_CHANGES);
   const { page } = window;

@@ -38,7 +38,6 @@ class Person {
     // Another name than that of the instances: there the cookie of a session counts.
     const home = real.api.baseUrl.replace('127.0.0.1', 'localhost');
     const context = await openContext(browser, { baseURL: home, reducedMotion: 'reduce' });
-    // Pages look again every ten seconds, and the host answers late where much else runs.
     const window = new ConsoleWindow(context, await context.newPage(), home);
     // The control plane is restarted with an older store, and refuses what a suspended organization asks.
     window.expectComplaints(
