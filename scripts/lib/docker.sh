@@ -1,7 +1,8 @@
-# Runs a Docker Engine while a script runs. Needs setup.sh.
+# Runs a Docker Engine while a script runs. Needs setup.sh and processor.sh.
 # shellcheck shell=bash
 
 dockerd_pid=
+engine=
 
 docker_answers() { docker version >/dev/null 2>&1; }
 
@@ -38,13 +39,17 @@ start_dockerd() {
   rm -rf "$data/network"
   echo "$run" >"$data.run"
   # cgroupfs, because systemd does not know these processes.
-  setsid dockerd -H "unix://$run/docker.sock" --data-root "$data" --exec-root "$run/exec" --pidfile "$run/docker.pid" \
-    --exec-opt native.cgroupdriver=cgroupfs >"$data.log" 2>&1 </dev/null &
+  (
+    enter_processor_group "engine-$1/daemon"
+    exec setsid dockerd -H "unix://$run/docker.sock" --data-root "$data" --exec-root "$run/exec" --pidfile "$run/docker.pid" \
+      --exec-opt native.cgroupdriver=cgroupfs $(parent_of_containers "$1")
+  ) >"$data.log" 2>&1 </dev/null &
   dockerd_pid=$!
+  engine=$1
   dockerd_run=$run
   dockerd_data=$data
   export DOCKER_HOST=unix://$run/docker.sock
-  weight_containers
+  weight_containers "$1"
   for _ in $(seq 120); do
     if docker_answers; then return; fi
     kill -0 "$dockerd_pid" 2>/dev/null || break
@@ -54,12 +59,20 @@ start_dockerd() {
   die "Docker did not start; see $data.log"
 }
 
-# Gives all containers together the processor weight of four processes. By default they have the weight of one: beside the
-# other lanes, an emulated machine then gets a tenth of a processor.
+# parent_of_containers ENGINE: prints the option that lets the containers count for the engine. Where there are both kinds of control
+# groups, Docker knows only the older ones, and containers stay in the newer group of the engine.
+parent_of_containers() {
+  if [ -n "${processor_group:-}" ] && [ ! -e /sys/fs/cgroup/cpu ]; then echo "--cgroup-parent=/${processor_group##*/}/engine-$1/containers"; fi
+}
+
+# weight_containers ENGINE: gives all containers of the engine together the processor weight of four processes. By default they have
+# the weight of one: beside the other lanes, an emulated machine then gets a tenth of a processor.
 weight_containers() {
   local cgroups=/sys/fs/cgroup
   if [ -e $cgroups/cpu/cpu.shares ]; then
     mkdir -p $cgroups/cpu/docker && echo 4096 >$cgroups/cpu/docker/cpu.shares
+  elif [ -n "${processor_group:-}" ] && [ -e "$processor_group/engine-$1/cpu.weight" ]; then
+    echo 400 >"$processor_group/engine-$1/cpu.weight"
   elif grep -qw cpu $cgroups/cgroup.subtree_control; then
     mkdir -p $cgroups/docker && echo 400 >$cgroups/docker/cpu.weight
   fi 2>/dev/null || say 'the containers of the tests keep their processor weight: the control groups cannot be written here'
@@ -71,6 +84,7 @@ stop_dockerd() {
   wait "$dockerd_pid" 2>/dev/null || true
   rm -rf "$dockerd_run" "$dockerd_data.run"
   dockerd_pid=
+  engine=
 }
 
 # Creates a small image with only a static shell, without a registry.

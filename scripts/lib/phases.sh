@@ -1,17 +1,19 @@
-# Phases (commands with recorded output and time) and lanes (sequences of phases that run in parallel). Needs setup.sh.
+# Phases (commands with recorded output, time and processor time) and lanes (sequences of phases that run in parallel). Needs
+# setup.sh and processor.sh.
 # shellcheck shell=bash
 
 phases_dir=$local_dir/phases
 lanes=()
 
-# phase NAME COMMAND...: runs the command and prints its time. If it fails, prints its output and ends the lane.
+# phase NAME COMMAND...: runs the command and prints its time. If it fails, the lane ends, and `say_failures` prints the output.
 phase() {
-  local name=$1 began=$EPOCHREALTIME status=0 took
+  local name=$1 began=$EPOCHREALTIME status=0 took before
   shift
+  before=$(used_by_engine)
   # In the background, not in a condition: bash ignores -e in conditions.
   (
     set -e
-    # What it has computed, in seconds of a processor; engines and their containers are not children of it.
+    enter_processor_group "$name"
     trap 'times >"$phases_dir/$name.processor"' EXIT
     # For programs that write a report.
     export report=$phases_dir/$name.json
@@ -19,55 +21,104 @@ phase() {
   ) >"$phases_dir/$name.log" 2>&1 </dev/null &
   wait $! || status=$?
   took=$(awk "BEGIN { printf \"%.1f\", $EPOCHREALTIME - $began }")
+  echo "$name $took $(used_by_phase "$name" "$before") $status" >>"$phases_dir/times"
   if [ "$status" != 0 ]; then
-    cat "$phases_dir/$name.log" >&2
-    die "$name failed after $took s"
+    say "$name: FAILED after $took s; the other phases go on"
+    [ -n "${lane_goes_on:-}" ] || exit 1
+    return
   fi
   say "$name: $took s"
   # The summaries of test runners and simulations.
   grep -aE '(Test Files|Tests) .* (passed|failed)|^\{' "$phases_dir/$name.log" >&2 || true
-  echo "$name $took $(computed "$phases_dir/$name.processor")" >>"$phases_dir/times"
   reached "$name"
 }
 
-# computed FILE: the sum of what `times` says of a shell and its children, such as 1m2.3s, in seconds.
-computed() { tr -s ' s' '\n' <"$1" | awk -F m 'NF == 2 { sum += 60 * $1 + $2 } END { printf "%.1f", sum }'; }
+# tests NAME COMMAND...: a phase that nothing else needs: the lane goes on if it fails.
+tests() {
+  local lane_goes_on=1
+  phase "$@"
+}
+
+# failed_phases: prints the name of each phase that has failed.
+failed_phases() { if [ -e "$phases_dir/times" ]; then awk '$4 != 0 { print $1 }' "$phases_dir/times"; fi; }
+
+# say_failures: prints the output of each phase that has failed.
+say_failures() {
+  local name
+  for name in $(failed_phases); do
+    say "---- $name ----"
+    cat "$phases_dir/$name.log" >&2
+  done
+}
 
 # reached NAME: lets lanes continue that wait for NAME.
 reached() { touch "$phases_dir/$1.reached"; }
 
-# after NAME...: waits until other lanes have reached each NAME. A lane that fails ends all lanes.
+# after NAME...: waits until other lanes have reached each NAME. Ends the lane if none will.
 after() {
-  local name
-  for name in "$@"; do until [ -e "$phases_dir/$name.reached" ]; do sleep 0.2; done; done
+  local name waiting=$phases_dir/waiting-$BASHPID
+  for name in "$@"; do
+    echo "$name" >"$waiting"
+    until [ -e "$phases_dir/$name.reached" ]; do
+      if ! some_lane_goes_on; then
+        say "what needs $name cannot run: the phase that makes it has failed"
+        exit 1
+      fi
+      sleep 0.2
+    done
+  done
+  rm -f "$waiting"
+}
+
+# some_lane_goes_on: succeeds if a lane has neither ended nor waits for what has not been reached.
+some_lane_goes_on() {
+  local lane waiting
+  for lane in "$phases_dir"/lane-*; do
+    if [ ! -e "$lane" ]; then continue; fi
+    waiting=$phases_dir/waiting-${lane##*-}
+    if [ ! -e "$waiting" ] || [ -e "$phases_dir/$(cat "$waiting").reached" ]; then return 0; fi
+  done
+  return 1
 }
 
 # lane FUNCTION...: runs it in the background, in its own process group.
 lane() {
   set -m
   (
-    trap '[ $? = 0 ] || kill -USR1 $$' EXIT
+    local file=$phases_dir/lane-$BASHPID
+    touch "$file"
+    trap 'rm -f "$file"' EXIT
     "$@"
   ) </dev/null &
   lanes+=($!)
   set +m
 }
 
-# run_lanes LANE...: runs lanes until all have ended or one has failed. The end of this script ends them.
-run_lanes() {
+# start_phases: makes the folder and the control group of a run. The end of this script ends what has been started.
+start_phases() {
   rm -rf "$phases_dir"
   mkdir -p "$phases_dir"
   TMPDIR=$(mktemp -d /tmp/gpurent-XXXXXX)
   # Tests that switch to another user must be able to reach their files here.
   chmod 711 "$TMPDIR"
   export TMPDIR
+  make_processor_group
   trap end_lanes EXIT
-  trap 'exit 1' USR1
   trap 'exit 130' INT
   trap 'exit 143' TERM HUP
+}
+
+# run_lanes LANE...: runs lanes until all have ended. Sets `lanes_failed` if one has failed: in a condition, bash would ignore -e.
+run_lanes() {
   local each
+  lanes_failed=
+  # No lane may find out that the others have ended before they have begun.
+  touch "$phases_dir/lane-beginning"
   for each in "$@"; do lane $each; done
-  for each in "${lanes[@]}"; do wait "$each"; done
+  rm "$phases_dir/lane-beginning"
+  for each in "${lanes[@]}"; do wait "$each" || lanes_failed=1; done
+  lanes=()
+  if [ -n "$(failed_phases)" ]; then lanes_failed=1; fi
 }
 
 end_lanes() {
@@ -75,6 +126,7 @@ end_lanes() {
   # The first process of a PID namespace ignores weaker signals.
   for each in "${lanes[@]}"; do kill -KILL -- "-$each" 2>/dev/null || true; done
   wait 2>/dev/null || true
+  remove_processor_group
   rm -rf "$TMPDIR"
 }
 

@@ -68,7 +68,7 @@ require_compiler() {
 
 packages_are_installed() { [ node_modules/.package-lock.json -nt package-lock.json ] && [ ! -e "$local_dir/uncompiled" ]; }
 
-# Fetches the npm packages; compile_packages compiles those that need it.
+# Fetches the npm packages; compile_packages compiles the SQLite driver, the only one that needs it.
 install_packages() {
   if packages_are_installed; then return; fi
   say 'installing npm packages'
@@ -79,11 +79,7 @@ install_packages() {
 
 compile_packages() {
   if [ -e "$local_dir/uncompiled" ]; then
-    local prefix
-    prefix=$(dirname "$(dirname "$(readlink -f "$(command -v node)")")")
-    if [ -e "$prefix/include/node/node.h" ]; then export npm_config_nodedir=$prefix; fi
-    npm rebuild >"$local_dir/compile.log" 2>&1 || die "npm rebuild failed; see $local_dir/compile.log"
-    unset npm_config_nodedir
+    rebuild_driver
     rm "$local_dir/uncompiled"
   fi
   if driver_works; then return; fi
@@ -91,6 +87,15 @@ compile_packages() {
   keep_driver
   compile_driver "$(node -p 'process.versions.node.split(".")[0]')" node_modules/better-sqlite3
   driver_works || die "the SQLite driver does not work with Node $(node --version); see $local_dir/compile.log"
+}
+
+# Fetches the SQLite driver for this Node, or compiles it.
+rebuild_driver() {
+  local prefix
+  prefix=$(dirname "$(dirname "$(readlink -f "$(command -v node)")")")
+  if [ -e "$prefix/include/node/node.h" ]; then export npm_config_nodedir=$prefix; fi
+  npm rebuild better-sqlite3 >"$local_dir/compile.log" 2>&1 || die "npm rebuild failed; see $local_dir/compile.log"
+  unset npm_config_nodedir
 }
 
 # Succeeds if the SQLite driver loads in this Node and does not abort it: one compiled with headers of Node 24.19 or later aborts

@@ -1,24 +1,5 @@
-# The images of the Docker tests, in .local/kept: built without Docker, and named by a hash of their sources. Needs setup.sh.
+# The images of the Docker tests, built without Docker. Needs setup.sh and artifacts.sh.
 # shellcheck shell=bash
-
-kept_dir=$local_dir/kept
-
-# keep NAME FUNCTION SOURCE...: sets `kept` to the path that FUNCTION PATH builds; builds again if the function or a source has
-# changed.
-keep() {
-  local name=$1 make=$2 hash path
-  shift 2
-  hash=$({ declare -f "$make" && cat "$@"; } </dev/null | sha256sum | cut -c 1-16)
-  path=$kept_dir/$name-$hash
-  if [ ! -e "$path" ]; then
-    mkdir -p "$kept_dir"
-    rm -rf "$kept_dir/$name"-????????????????*
-    say "making $name"
-    "$make" "$path.new"
-    mv "$path.new" "$path"
-  fi
-  kept=$path
-}
 
 require_image_makers() {
   require_commands mmdebstrap=mmdebstrap sfdisk=fdisk mkfs.vfat=dosfstools mcopy=mtools cpio=cpio syslinux=syslinux \
@@ -103,11 +84,13 @@ make_prometheus() {
 
 make_vm_runner() { "$root/scripts/build-vm-runner" --to "$1"; }
 # A release that is signed with a key of the tests, and verified as a user would verify it.
+# make_release FOLDER [--kept]
 make_release() {
   local keys file
+  rm -rf "$1"
   keys=$(mktemp -d)
   minisign -G -W -p "$keys/public" -s "$keys/secret" >/dev/null
-  GPURENT_RELEASE_KEY=$keys/secret "$root/scripts/release" "$1" >/dev/null
+  GPURENT_RELEASE_KEY=$keys/secret "$root/scripts/release" "${@:2}" "$1" >/dev/null
   for file in "$1"/*.tar.gz "$1"/*.sha256 "$1"/*.sbom.json; do minisign -V -q -p "$keys/public" -m "$file"; done
   (cd "$1" && sha256sum --check --quiet ./*.sha256)
   node -e 'const { components } = JSON.parse(require("fs").readFileSync(process.argv[1])); const names = components.map(({ name }) => name);
@@ -122,13 +105,6 @@ keep_vm_disks() { keep vm-disks make_vm_disks "$root/test/rig/make-vm-disks"; }
 keep_systemd() { keep systemd make_systemd "$(readlink -f "$(command -v node)")"; }
 keep_prometheus() { keep prometheus make_prometheus; }
 keep_services() { keep services make_services "$(readlink -f "$(command -v node)")"; }
-keep_release() {
-  local sources
-  mapfile -t sources < <(cd "$root" && find dist/bundle dist/control-plane dist/console dist/client dist/agent dist/shared dist/scripts packaging docs templates \
-    scripts agent/guest agent/vm-runner package.json package-lock.json README.md SECURITY.md LICENSE -type f | sort | sed "s#^#$root/#")
-  keep release make_release "${sources[@]}"
-}
-
 # give_image IMAGE ARCHIVE: imports the archive unless Docker has it already.
 give_image() {
   if [ "$(docker image inspect --format '{{.Comment}}' "$1" 2>/dev/null)" = "$(basename "$2")" ]; then return; fi

@@ -1,38 +1,19 @@
-# The lanes of the tests: one computes, one fetches and builds images, and others run the tests on Docker.
+# The lanes of the tests: one computes, one fetches and builds images, and others run the tests on Docker and in a browser.
 # shellcheck shell=bash
 
 source scripts/lib/setup.sh
+source scripts/lib/processor.sh
 source scripts/lib/docker.sh
+source scripts/lib/artifacts.sh
 source scripts/lib/test-images.sh
 source scripts/lib/phases.sh
+source scripts/lib/results.sh
 
 vm_runner=localhost/gpurent/vm-runner:1
+test_release=$local_dir/test-release
 
 # vitest PROJECT [OPTION...]: writes its report beside the log of its phase.
 vitest() { npx --no-install vitest run --project "$1" --reporter=default --reporter=json --outputFile.json="$report" "${@:2}"; }
-
-# The supported major versions of Node; the tests use the newest of each.
-nodes=(20 22 24 26)
-# on_node MAJOR COMMAND...
-on_node() {
-  local major=$1
-  shift
-  if [ "$(node -p 'process.versions.node.split(".")[0]')" = "$major" ]; then
-    "$@"
-  else
-    fetch_node "$major"
-    PATH=$fetched/bin:$PATH "$@"
-  fi
-}
-quick_tests_again() {
-  compile_packages
-  npx --no-install vitest run --project quick
-}
-nodes_of_tests() {
-  local major
-  for major in "${nodes[@]}"; do phase "quick-node-$major" on_node "$major" quick_tests_again; done
-  reached nodes
-}
 
 # halves COMMAND...: runs both halves of a command with --part in parallel, each on one core.
 halves() {
@@ -51,125 +32,98 @@ check_built() {
   npm run --silent check:openapi
 }
 
-# Builds, then computes at a lower priority than the tests on Docker.
+# Builds, then computes while the lanes with real deadlines leave a processor idle.
 computing_lane() { # [MODE]
   local mode=${1:-}
-  phase packages install_packages
-  phase compile compile_packages &
+  build_and_check
+  case "$mode" in
+  --quick) computing_tests simulation simulate --seeds chosen:10 --steps 200 ;;
+  *)
+    computing_tests simulation simulate --seeds chosen --steps 500
+    computing_tests steps step_test --every 6
+    computing_tests deep vitest deep
+    computing_tests load vitest load
+    ;;
+  esac
+}
+# The same as `tests`. The speed of a machine that is shared changes while they run: it is measured after each of them.
+computing_tests() {
+  tests "$@"
+  calibrate
+}
+calibrate() { phase calibrate node dist/scripts/suite/calibrate.js "$phases_dir/factors"; }
+# Reaches `program` as soon as programs can run.
+build_and_check() {
+  phase packages install_kept_packages
+  phase compile compile_kept_packages &
   local compiling=$! checking
   phase build npm run --silent build
-  # From here the tests on Docker have priority.
-  renice -n 5 $BASHPID >/dev/null
-  phase check check_built &
+  compute_in_gaps
+  tests check check_built &
   checking=$!
   wait "$compiling"
+  calibrate
   reached program
-  phase quick vitest quick
+  computing_tests quick vitest quick
   wait "$checking"
-  if [ "$mode" = --nightly ]; then nodes_of_tests; fi
-  case "$mode" in
-  --quick) phase simulation simulate --seeds chosen:10 --steps 200 ;;
-  --nightly) phase simulation simulate --seeds 1-20000 --steps 1000 ;;
-  *) phase simulation simulate --seeds chosen --steps 500 ;;
-  esac
-  if [ "$mode" = --quick ]; then return; fi
-  case "$mode" in
-  --nightly) phase steps step_test --whole ;;
-  *) phase steps step_test --every 6 ;;
-  esac
-  phase deep vitest deep
-  phase load vitest load
-  if [ "$mode" != --nightly ]; then return; fi
-  phase mutants npm run --silent mutants
-  phase mutation-domain npm run --silent mutation -- domain
-  phase mutation-money npm run --silent mutation -- money
 }
 
 # Fetches everything that needs the network, which sandboxes do not have.
-making_lane() { # [MODE]
+making_lane() {
   phase tools make_tools
   phase image-debian keep_debian
   phase chromium require_commands chromium-headless-shell=chromium-headless-shell
-  # At night the browser tests run in the browser that people use.
-  if [ "${1:-}" = --nightly ]; then require_commands chromium=chromium; fi
-  phase image-vm-runner keep_vm_runner
-  phase image-vm-disks keep_vm_disks
-  phase image-systemd keep_systemd
-  if [ "${1:-}" = --nightly ]; then phase prometheus keep_prometheus; fi
-  after program
-  phase release keep_release
-  if [ "${1:-}" = --nightly ]; then phase image-services keep_services; fi
+  if is_to_run vm vm-rent; then
+    phase image-vm-runner keep_vm_runner
+    phase image-vm-disks keep_vm_disks
+  fi
+  if is_to_run machine; then
+    phase image-systemd keep_systemd
+    after program
+    phase release make_release "$test_release" --kept
+  fi
 }
 make_tools() {
-  make_guest_tools
+  make_kept_guest_tools
   require_commands ip=iproute2 crun=crun minisign=minisign mkfs.btrfs=btrfs-progs rsync=rsync tmux=tmux docker-registry=docker-registry htpasswd=apache2-utils
   require_dockerd
   require_image_makers
 }
 
-# One lane: two of them, each with an engine, made the kernel's work for networks and mounts slower than they were faster.
-docker_lane() { # ROUNDS [MODE]
+docker_lane() {
   after program image-debian chromium
-  in_sandbox docker_tests "$1"
-  if [ "${2:-}" != --nightly ]; then return; fi
-  after prometheus
-  in_sandbox alert_tests
-  after nodes
-  in_sandbox quickstarts
-}
-alert_tests() {
-  keep_prometheus
-  export GPURENT_TEST_PROMETHEUS=$kept
-  phase alerts vitest alerts
-}
-quickstarts() {
-  local major
-  start_dockerd docker-1
-  for major in "${nodes[@]}"; do phase "quickstart-node-$major" on_node "$major" scripts/quickstart --once; done
-  stop_dockerd
+  in_sandbox docker_tests
 }
 # start_empty_dockerd NAME: a run that was killed has left containers there, which tests would count.
 start_empty_dockerd() {
   start_dockerd "$1"
   docker ps --all --quiet | xargs --no-run-if-empty docker rm --force >/dev/null
 }
-docker_tests() { # ROUNDS
+# with_docker COMMAND...: runs it with a Docker Engine that has the images of the tests on containers.
+with_docker() {
   start_empty_dockerd docker-1
   make_sample_image
   keep_debian && give_image gpurent/debian:1 "$kept"
-  for _ in $(seq "$1"); do phase docker vitest docker; done
+  "$@"
   stop_dockerd
 }
+docker_tests() { with_docker tests docker vitest docker; }
 
 # For scripts/record-cli.
 recording_test() { # FILE
-  start_empty_dockerd docker-1
-  make_sample_image
   export TEST_RECORDING=$1
-  phase recording npx --no-install vitest run --project docker test/e2e/command-line.test.ts
-  stop_dockerd
+  with_docker phase recording npx --no-install vitest run --project docker test/e2e/command-line.test.ts
 }
 
-machines_lane() { # ROUNDS [MODE]
-  after program image-vm-disks
-  in_sandbox vm_tests "$1"
-  after release
-  in_sandbox machine_tests systemd machine
-  after chromium
-  phase browser browser_tests "${2:-}"
-  if [ "${2:-}" != --nightly ]; then return; fi
-  after image-services
-  in_sandbox machine_tests services services
-}
-browser_tests() { # [MODE]
-  # They compute more than the tests on Docker, which have deadlines of hosts.
-  renice -n 5 $BASHPID >/dev/null
-  # Pictures of the console's pages, for people to look at.
-  if [ "${1:-}" = --nightly ]; then
-    export TEST_CHROMIUM=chromium TEST_SCREENSHOTS=$local_dir/screenshots
-    rm -rf "$TEST_SCREENSHOTS"
+machines_lane() {
+  if is_to_run vm vm-rent; then
+    after program image-vm-disks
+    in_sandbox vm_tests
   fi
-  vitest browser
+  if is_to_run machine; then
+    after release
+    in_sandbox machine_tests systemd machine
+  fi
 }
 give_vm_runner() {
   local sources
@@ -184,14 +138,56 @@ vm_tests() {
   keep_vm_disks
   give_image gpurent/vm-debian:1 "$kept/debian"
   give_image gpurent/vm-uefi:1 "$kept/uefi"
-  for _ in $(seq "$1"); do phase vm vitest vm; done
+  keepable_tests vm vitest vm test/docker/vm.test.ts
+  keepable_tests vm-rent vitest vm test/e2e/vm.test.ts
   stop_dockerd
 }
 machine_tests() { # IMAGE PROJECT
   start_empty_dockerd docker-2
   "keep_$1" && give_image "gpurent/$1:1" "$kept"
-  keep_release
-  export GPURENT_TEST_RELEASE=$kept
-  phase "$2" vitest "$2"
+  export GPURENT_TEST_RELEASE=$test_release
+  keepable_tests "$2" vitest "$2"
   stop_dockerd
+}
+
+# Pages compute more than they wait.
+browser_lane() {
+  after program chromium
+  compute_in_gaps
+  tests browser vitest browser
+  keepable_tests sweeps vitest sweeps
+}
+
+# judge_run [MODE] [RECORD]: after all lanes. Gives red files of Docker and browser a second run alone, prints the times, and the
+# output of what has failed. Fails if something is red.
+judge_run() {
+  local suite=dist/scripts/suite total=0
+  if [ -e $suite/second-run.js ]; then
+    if [ -n "$lanes_failed" ]; then run_red_files_again; fi
+    node $suite/second-run.js check "$phases_dir" || lanes_failed=1
+    if [ -n "${processor_group:-}" ]; then total=$(used_by .); fi
+    node $suite/report.js "$phases_dir" "${1#--}" "$SECONDS" "$total" "${2:-}" || lanes_failed=1
+  fi
+  if [ -n "$lanes_failed" ]; then
+    say_failures
+    say "failed: $(failed_phases | paste -sd' ')"
+    return 1
+  fi
+}
+
+run_red_files_again() {
+  local red project
+  red=$(node dist/scripts/suite/second-run.js list "$phases_dir") || return 0
+  for project in $(cut -d' ' -f1 <<<"$red" | sort -u); do
+    run_again "$project" $(awk -v project="$project" '$1 == project { print $2 }' <<<"$red")
+  done
+  if node dist/scripts/suite/second-run.js record "$phases_dir"; then lanes_failed=; fi
+}
+# run_again PROJECT FILE...: nothing runs beside them.
+run_again() {
+  say "red, once more alone: ${*:2}"
+  case "$1" in
+  docker*) in_sandbox with_docker tests "again-$1" vitest "$1" --no-file-parallelism "${@:2}" ;;
+  *) tests "again-$1" vitest "$1" --no-file-parallelism "${@:2}" ;;
+  esac
 }

@@ -36,8 +36,10 @@ function start(run: string): ChildProcess {
   const script = `
     set -euo pipefail
     source scripts/lib/setup.sh
+    source scripts/lib/processor.sh
     source scripts/lib/phases.sh
     phases_dir=${folder}/phases
+    start_phases
     works() { sleep 600 & echo $! ${note}; bash -c 'echo $$ ${note}; exec sleep 600'; }
     ${run}`;
   return spawn('bash', ['-c', script], { cwd: root, stdio: 'ignore' });
@@ -64,8 +66,37 @@ it.each([
   expect(await interrupt('waits() { after nothing; }; run_lanes "phase long works" waits', signal)).toBe(status);
 });
 
-it('a lane that fails ends the others, and the script', async () => {
-  const fails = `fails() { until [ -e ${folder}/pids ]; do sleep 0.05; done; phase broken false; }`;
-  expect(await once(start(`${fails}; run_lanes works fails`), 'exit')).toEqual([1, null]);
-  await areGone();
+it('a lane that fails lets the others end, and says what it printed', async () => {
+  const script = start(`
+    fails() { phase broken sh -c 'echo the reason; exit 3'; echo 'the lane went on' >>${folder}/told; }
+    waits() { after other; echo 'the other lane ended' >>${folder}/told; }
+    other() { until [ -e ${folder}/phases/broken.log ]; do sleep 0.05; done; phase other true; }
+    run_lanes fails waits other
+    echo "lanes_failed=$lanes_failed $(failed_phases)" >>${folder}/told
+    say_failures 2>>${folder}/told`);
+  expect(await once(script, 'exit')).toEqual([0, null]);
+  expect(readFileSync(join(folder, 'told'), 'utf8')).toBe(
+    'the other lane ended\nlanes_failed=1 broken\n---- broken ----\nthe reason\n',
+  );
+});
+
+it('tests that fail let their lane go on', async () => {
+  const script = start(`
+    goes_on() { tests red false; tests green true; }
+    run_lanes goes_on
+    awk '{ print $1, $4 }' ${folder}/phases/times >${folder}/told`);
+  expect(await once(script, 'exit')).toEqual([0, null]);
+  expect(readFileSync(join(folder, 'told'), 'utf8')).toBe('red 1\ngreen 0\n');
+});
+
+it('a lane that waits for what has failed ends, and all lanes with it', async () => {
+  const script = start(`
+    fails() { phase broken false; phase later true; }
+    waits() { after later; phase never true; }
+    waits_for_that() { after never; }
+    run_lanes fails waits waits_for_that
+    awk '{ print $1, $4 }' ${folder}/phases/times >${folder}/told
+    echo "lanes_failed=$lanes_failed" >>${folder}/told`);
+  expect(await once(script, 'exit')).toEqual([0, null]);
+  expect(readFileSync(join(folder, 'told'), 'utf8')).toBe('broken 1\nlanes_failed=1\n');
 });

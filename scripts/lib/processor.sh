@@ -1,0 +1,50 @@
+# What phases compute, in seconds of a processor. The kernel counts it for control groups: with Docker Engines, their containers,
+# browsers and emulated processors. Where this script cannot make control groups, `times` of the shell counts its own children.
+# shellcheck shell=bash
+
+# Sets `processor_group` to a new control group. Each phase and each Docker Engine gets one below it.
+make_processor_group() {
+  local tree
+  tree=$(findmnt --raw --noheadings --types cgroup2 --output TARGET | head -n 1) || true
+  export processor_group=${tree:+$tree/gpurent-tests-$$}
+  mkdir "$processor_group" 2>/dev/null || processor_group=
+  if [ -z "$processor_group" ]; then return; fi
+  # Each group below it then has a weight of its own, where the kernel counts and shares processors by the same groups.
+  echo +cpu 2>/dev/null >"$processor_group/cgroup.subtree_control" || true
+}
+
+remove_processor_group() {
+  if [ -n "${processor_group:-}" ]; then find "$processor_group" -depth -type d -exec rmdir {} + 2>/dev/null || true; fi
+}
+
+# enter_processor_group NAME: moves this shell, and so all that it starts from here, to the group of a phase or an engine.
+enter_processor_group() {
+  if [ -z "${processor_group:-}" ]; then return; fi
+  mkdir -p "$processor_group/$1"
+  if [ -n "${computes_in_gaps:-}" ] && [ -e "$processor_group/$1/cpu.idle" ]; then echo 1 >"$processor_group/$1/cpu.idle"; fi
+  # 0 is the process that writes.
+  echo 0 >"$processor_group/$1/cgroup.procs"
+}
+
+# compute_in_gaps: lets this shell, and all that it starts from here, compute only while no other lane wants a processor. The
+# other lanes have real deadlines.
+compute_in_gaps() {
+  export computes_in_gaps=1
+  chrt --idle --pid 0 "$BASHPID"
+}
+
+# used_by GROUP: seconds until now.
+used_by() { awk '$1 == "usage_usec" { printf "%.1f", $2 / 1e6 }' "$processor_group/$1/cpu.stat" 2>/dev/null || echo 0; }
+
+# used_by_engine: seconds of the engine that this lane has started, with its containers.
+used_by_engine() { if [ -n "${processor_group:-}" ] && [ -n "${engine:-}" ]; then used_by "engine-$engine"; else echo 0; fi; }
+
+# used_by_phase NAME BEFORE: seconds of the phase, and of the engine since it had used BEFORE.
+used_by_phase() {
+  if [ -n "${processor_group:-}" ]; then
+    awk "BEGIN { printf \"%.1f\", $(used_by "$1") + $(used_by_engine) - $2 }"
+  else
+    # The sum of what `times` says of a shell and its children, such as 1m2.3s.
+    tr -s ' s' '\n' <"$phases_dir/$1.processor" | awk -F m 'NF == 2 { sum += 60 * $1 + $2 } END { printf "%.1f", sum }'
+  fi
+}
