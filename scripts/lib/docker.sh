@@ -40,7 +40,7 @@ start_dockerd() {
   echo "$run" >"$data.run"
   # cgroupfs, because systemd does not know these processes.
   (
-    enter_processor_group "engine-$1/daemon"
+    enter_processor_group "engines/$1/daemon"
     exec setsid dockerd -H "unix://$run/docker.sock" --data-root "$data" --exec-root "$run/exec" --pidfile "$run/docker.pid" \
       --exec-opt native.cgroupdriver=cgroupfs $(parent_of_containers "$1")
   ) >"$data.log" 2>&1 </dev/null &
@@ -49,7 +49,7 @@ start_dockerd() {
   dockerd_run=$run
   dockerd_data=$data
   export DOCKER_HOST=unix://$run/docker.sock
-  weight_containers "$1"
+  weight_containers
   for _ in $(seq 120); do
     if docker_answers; then return; fi
     kill -0 "$dockerd_pid" 2>/dev/null || break
@@ -62,17 +62,17 @@ start_dockerd() {
 # parent_of_containers ENGINE: prints the option that lets the containers count for the engine. Where there are both kinds of control
 # groups, Docker knows only the older ones, and containers stay in the newer group of the engine.
 parent_of_containers() {
-  if [ -n "${processor_group:-}" ] && [ ! -e /sys/fs/cgroup/cpu ]; then echo "--cgroup-parent=/${processor_group##*/}/engine-$1/containers"; fi
+  if [ -n "${processor_group:-}" ] && [ ! -e /sys/fs/cgroup/cpu ]; then echo "--cgroup-parent=/${processor_group##*/}/engines/$1/containers"; fi
 }
 
-# weight_containers ENGINE: gives all containers of the engine together the processor weight of four processes. By default they have
-# the weight of one: beside the other lanes, an emulated machine then gets a tenth of a processor.
+# Gives all containers together the processor weight of four processes: by default they have the weight of one, and beside other
+# lanes an emulated machine gets a tenth of a processor.
 weight_containers() {
   local cgroups=/sys/fs/cgroup
   if [ -e $cgroups/cpu/cpu.shares ]; then
     mkdir -p $cgroups/cpu/docker && echo 4096 >$cgroups/cpu/docker/cpu.shares
-  elif [ -n "${processor_group:-}" ] && [ -e "$processor_group/engine-$1/cpu.weight" ]; then
-    echo 400 >"$processor_group/engine-$1/cpu.weight"
+  elif [ -n "${processor_group:-}" ] && [ -e "$processor_group/engines/cpu.weight" ]; then
+    echo 400 >"$processor_group/engines/cpu.weight"
   elif grep -qw cpu $cgroups/cgroup.subtree_control; then
     mkdir -p $cgroups/docker && echo 400 >$cgroups/docker/cpu.weight
   fi 2>/dev/null || say 'the containers of the tests keep their processor weight: the control groups cannot be written here'

@@ -90,9 +90,11 @@ make_tools() {
   require_image_makers
 }
 
+# One after the other: with both beside each other, nothing would be left for the lanes that compute in the gaps.
 docker_lane() {
   after program image-debian chromium
   in_sandbox docker_tests
+  machines
 }
 # start_empty_dockerd NAME: a run that was killed has left containers there, which tests would count.
 start_empty_dockerd() {
@@ -115,7 +117,7 @@ recording_test() { # FILE
   with_docker phase recording npx --no-install vitest run --project docker test/e2e/command-line.test.ts
 }
 
-machines_lane() {
+machines() {
   if is_to_run vm vm-rent; then
     after program image-vm-disks
     in_sandbox vm_tests

@@ -9,13 +9,13 @@ import type { ProxyClient } from '../../agent/proxy/client.js';
 import type { GuardedPort } from '../../agent/proxy/state.js';
 import { eventually } from '../../scripts/eventually.js';
 import { startProxy } from '../harness/proxy.js';
+import { SEED } from '../harness/test-seed.js';
 
 const TOKEN = 'f00d'.repeat(12);
 const HOST = '127.0.0.1';
 /** Cookies by which a workload would sign its visitor in to a control plane at the same name, and one of its own. */
 const PLANTED = ['__Host-gpurent=ses_1; Path=/; Secure', ' __host-gpurent-form=1; Path=/; Secure', 'app=1'];
 const VISITS = Number(process.env['TEST_FUZZ_REQUESTS'] ?? 300);
-const SEED = Number(process.env['TEST_SEED'] ?? Math.trunc(Math.random() * 2 ** 31));
 
 let proxy: ProxyClient;
 let app: Server;

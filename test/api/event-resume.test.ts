@@ -6,9 +6,9 @@ import { recordEvent } from '../../control-plane/services/events/record.js';
 import { backUp, restore } from '../../control-plane/store/backup.js';
 import { TestControlPlane, type Renter } from '../harness/control-plane.js';
 import { EventReader, amountsOf, recordCredits, type ReceivedEvent } from '../harness/event-reader.js';
+import { SEED } from '../harness/test-seed.js';
 
 const EVENTS = 10_000;
-const SEED = Number(process.env['TEST_SEED'] ?? Math.trunc(Math.random() * 2 ** 31));
 
 let test: TestControlPlane;
 let renter: Renter;

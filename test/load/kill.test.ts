@@ -1,5 +1,5 @@
 import BetterSqlite3 from 'better-sqlite3';
-import { randomInt, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,6 +13,8 @@ import { Daemon } from '../../scripts/daemon.js';
 import { eventually } from '../../scripts/eventually.js';
 import { FakeAgent } from '../harness/fake-agent.js';
 import { INSTANCES, populate } from '../harness/large-marketplace.js';
+import { SEED } from '../harness/test-seed.js';
+import { Random } from '../simulation/random.js';
 
 const PROGRAM = fileURLToPath(new URL('../../dist/bundle/control-plane.js', import.meta.url));
 const KILLS = Number(process.env['TEST_KILLS'] ?? 6);
@@ -25,6 +27,7 @@ const NEWEST = 50;
 const OPERATOR = { email: 'op@example.com', password: 'operator password' };
 const MANY = '1000000';
 
+const random = new Random(SEED);
 const folder = mkdtempSync(join(tmpdir(), 'gpurent-kill-'));
 let daemon: Daemon;
 let settings: Record<string, string>;
@@ -97,7 +100,7 @@ async function prepareMarket(): Promise<{ offers: string[]; templateId: string }
 async function write(market: { offers: string[]; templateId: string }, isOver: () => boolean): Promise<void> {
   while (!isOver()) {
     await up;
-    const kind = randomInt(4);
+    const kind = random.between(0, 3);
     await (kind === 0 ? deploy(market) : kind === 1 ? destroyOne() : credit()).catch(() => undefined);
     await new Promise((resolve) => setImmediate(resolve));
   }
@@ -112,7 +115,7 @@ async function credit(): Promise<void> {
 
 async function deploy({ offers, templateId }: { offers: string[]; templateId: string }): Promise<void> {
   const body = {
-    offer_id: offers[randomInt(offers.length)],
+    offer_id: random.pick(offers),
     template_id: templateId,
     disk_gb: 10,
     label: randomUUID(),
@@ -173,7 +176,7 @@ it(
     let isOver = false;
     const writers = Array.from({ length: WRITERS }, () => write(market, () => isOver));
     for (let kill = 0; kill < KILLS; kill++) {
-      const enough = acknowledgements() + randomInt(20, 120);
+      const enough = acknowledgements() + random.between(20, 119);
       await eventually('writes', () => acknowledgements() >= enough, PATIENCE_MS);
       await daemon.stop('SIGKILL');
       const started = start();

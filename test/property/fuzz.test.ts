@@ -4,10 +4,10 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { InstanceBody } from '../harness/api-client.js';
 import { fetchDocument } from '../harness/openapi-conformance.js';
 import { TestControlPlane, type Renter } from '../harness/control-plane.js';
+import { SEED } from '../harness/test-seed.js';
 import { poolOf, requestsOf, withKnownIds, type FuzzRequest, type Pool } from './requests.js';
 
 const REQUESTS = Number(process.env['TEST_FUZZ_REQUESTS'] ?? 600);
-const SEED = Number(process.env['TEST_SEED'] ?? Math.trunc(Math.random() * 2 ** 31));
 const MAX_IDS = 20;
 /** What one credit may be. */
 const MOST_MICRO = 1_000_000_000_000;
