@@ -287,7 +287,7 @@ export async function createAgent(
       readInventory(config, gpus, { root: await root(), hasDiskQuota: quota.isEnforced, runsVms: await runsVms() }),
     boot: async () => ({ id: await readBootId(), at: Math.floor(clock.now() - uptime() * 1000) }),
   });
-  const status = new StatusServer(() => agent.snapshot(), agentSocket(config), config.metrics);
+  const status = new StatusServer(agent, agentSocket(config), config.metrics);
   const whole: Agent = {
     ...agent,
     async start() {

@@ -42,6 +42,8 @@ export interface Agent {
   stop(): Promise<void>;
   /** Returns the current state of the host. */
   snapshot(): Promise<Snapshot>;
+  /** Runs the upkeep tasks at once, then tells the control plane how the host is. */
+  runUpkeep(): Promise<void>;
 }
 
 /** The parts that an agent needs: the host, Docker and the connection to the control plane. */
@@ -146,10 +148,8 @@ export function assembleAgent(parts: Parts): Agent {
     async start() {
       if (await unseen.isReady()) return begin();
       link = unseen.link;
-      void unseen
-        .untilReady()
-        .then(begin)
-        .catch((error: unknown) => parts.fail(error));
+      const begun = unseen.untilReady().then(begin);
+      begun.catch((error: unknown) => parts.fail(error));
     },
     async stop() {
       unseen.stop();
@@ -163,6 +163,7 @@ export function assembleAgent(parts: Parts): Agent {
       await withTimeout(clock, STOP_PATIENCE_MS, executor.stop(), () => undefined);
       journal.close();
     },
+    runUpkeep: () => upkeep.runNow().then(() => link?.beatNow()),
     async snapshot() {
       const dockerAvailable = watcher !== undefined && outages.dockerAvailable;
       const listed = dockerAvailable ? await runtime.list() : [];

@@ -5,10 +5,13 @@ import { troubleOf } from '../domain/failure.js';
 
 const EVERY_MS = 30_000;
 
-/** Runs the upkeep tasks every 30 seconds. A failed task is logged and tried again; it does not stop the others. */
+/** Runs the upkeep tasks every 30 seconds, and on request. A failed task is logged and tried again; it does not stop the others. */
 export class Upkeep {
   private timer: Timer | undefined;
   private stopped = false;
+  private last: Promise<void> = Promise.resolve();
+  /** The run that has not begun yet. */
+  private next: Promise<void> | undefined;
 
   constructor(
     private readonly tasks: Record<string, () => Promise<void>>,
@@ -18,12 +21,21 @@ export class Upkeep {
 
   start(): void {
     if (this.stopped || Object.keys(this.tasks).length === 0) return;
-    this.timer = this.clock.schedule(EVERY_MS, () => void this.run().finally(() => this.start()));
+    this.timer = this.clock.schedule(EVERY_MS, () => void this.runNow().finally(() => this.start()));
   }
 
   stop(): void {
     this.stopped = true;
     this.timer?.cancel();
+  }
+
+  /** Runs every task once, after a run that is under way. Calls that wait for it share the next run. Never rejects. */
+  runNow(): Promise<void> {
+    this.next ??= this.last = this.last.then(() => {
+      this.next = undefined;
+      return this.run();
+    });
+    return this.next;
   }
 
   private async run(): Promise<void> {

@@ -6,9 +6,15 @@ import type { Snapshot } from './snapshot.js';
 
 const PATIENCE_MS = 10_000;
 
+/** What the host owner can ask of the agent. */
+export interface Answering {
+  snapshot(): Promise<Snapshot>;
+  runUpkeep(): Promise<void>;
+}
+
 /**
- * Serves `/status` and `/metrics` to the host owner: on a socket that only root can open and, where configured, `/metrics` on
- * loopback.
+ * Serves `/status` and `/metrics` to the host owner, and runs the upkeep at `POST /upkeep`: on a socket that only root can open
+ * and, where configured, `/metrics` on loopback.
  */
 export class StatusServer {
   /** Made at the first scrape: without scrapes its library is not loaded. */
@@ -16,7 +22,7 @@ export class StatusServer {
   private readonly servers: Server[] = [];
 
   constructor(
-    private readonly look: () => Promise<Snapshot>,
+    private readonly agent: Answering,
     private readonly socket: string,
     /** Where Prometheus scrapes `/metrics`; null: nowhere. */
     private readonly metricsAddress: { host: string; port: number } | null,
@@ -27,17 +33,12 @@ export class StatusServer {
     rmSync(this.socket, { force: true });
     const mask = process.umask(0o177);
     try {
-      await this.listen((request_, response) => void this.serve(request_.url ?? '', response, true), {
-        path: this.socket,
-      });
+      await this.listen((asked, response) => void this.serve(asked, response, true), { path: this.socket });
     } finally {
       process.umask(mask);
     }
     if (this.metricsAddress) {
-      await this.listen(
-        (request_, response) => void this.serve(request_.url ?? '', response, false),
-        this.metricsAddress,
-      );
+      await this.listen((asked, response) => void this.serve(asked, response, false), this.metricsAddress);
     }
   }
 
@@ -60,15 +61,22 @@ export class StatusServer {
     });
   }
 
-  private async serve(url: string, response: Parameters<RequestListener>[1], isOwner: boolean): Promise<void> {
+  private async serve(
+    ...[{ method, url }, response, isOwner]: [...Parameters<RequestListener>, boolean]
+  ): Promise<void> {
     try {
       if (url === '/metrics') {
         this.metrics ??= import('./metrics.js').then(({ Metrics }) => new Metrics());
         const metrics = await this.metrics;
-        const text = await metrics.render(await this.look());
+        const text = await metrics.render(await this.agent.snapshot());
         response.writeHead(200, { 'content-type': metrics.contentType }).end(text);
       } else if (url === '/status' && isOwner) {
-        response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(await this.look()));
+        response
+          .writeHead(200, { 'content-type': 'application/json' })
+          .end(JSON.stringify(await this.agent.snapshot()));
+      } else if (url === '/upkeep' && method === 'POST' && isOwner) {
+        await this.agent.runUpkeep();
+        response.writeHead(204).end();
       } else response.writeHead(404).end();
     } catch (error) {
       response.writeHead(503).end(`${messageOf(error)}\n`);

@@ -107,7 +107,7 @@ export class WatchedAgent {
     await this.agent.start();
     const port = await freePort();
     this.metricsAddress = `127.0.0.1:${port}`;
-    this.status = new StatusServer(() => this.agent.snapshot(), join(this.folder, 'agent.sock'), {
+    this.status = new StatusServer(this.agent, join(this.folder, 'agent.sock'), {
       host: '127.0.0.1',
       port,
     });
