@@ -30,6 +30,9 @@ const SWEEPS = ['test/browser/console/{access,operator-access,states,operator-st
 /** Virtual machines: a processor that is emulated takes a core. */
 const MACHINES = ['test/{docker,e2e}/vm.test.ts'];
 
+/** All that uses the same Docker Engine would notice these: rules for every host's packets, as many containers as the machine bears. */
+const ALONE = ['test/docker/{idle-stop,loud-logs}.test.ts', 'test/e2e/{crowd,escape}.test.ts'];
+
 /** At night only: the guides' blocks that need packages beside ours. */
 const SERVICES = ['test/machine/guide-services.test.ts'];
 
@@ -37,6 +40,14 @@ const SERVICES = ['test/machine/guide-services.test.ts'];
 const expect = { poll: { timeout: 60_000 } };
 /** Ends only what hangs. */
 const LONGEST_MS = 900_000;
+
+const onDocker = {
+  // A file costs three seconds more where it loads every module anew.
+  isolate: false,
+  expect,
+  testTimeout: 600_000,
+  hookTimeout: 300_000,
+};
 
 export default defineConfig({
   test: {
@@ -74,14 +85,20 @@ export default defineConfig({
         test: {
           name: 'docker',
           include: ['test/{docker,e2e}/**/*.test.ts'],
-          exclude: MACHINES,
-          // A file costs three seconds more where it loads every module anew.
-          isolate: false,
-          expect,
-          testTimeout: 600_000,
-          hookTimeout: 300_000,
-          // One Docker Engine, two cores.
+          exclude: [...MACHINES, ...ALONE],
+          ...onDocker,
+          // They use one Docker Engine, and wait more than they compute.
+          maxWorkers: 3,
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        test: {
+          name: 'docker-alone',
+          include: ALONE,
+          ...onDocker,
           fileParallelism: false,
+          sequence: { groupOrder: 2 },
         },
       },
       {

@@ -4,9 +4,10 @@ import type { DockerRuntime } from '../../agent/runtime/docker/docker-runtime.js
 import { eventually } from '../../scripts/eventually.js';
 import { SAMPLE_IMAGE, containersOf, docker } from '../harness/docker.js';
 import { makeRuntime } from '../harness/runtime.js';
+import { takePorts } from '../harness/worker.js';
 import { specOf } from '../suites/runtime-suite.js';
 
-const ports = { first: 22_300, last: 22_304 };
+const ports = takePorts(5);
 const REFUSAL = {
   code: 'CONTAINER_FAILED',
   message: expect.stringMatching(/no plain file of at most 1 MiB/) as string,

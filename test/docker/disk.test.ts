@@ -11,6 +11,7 @@ import { systemClock } from '../../shared/clock.js';
 import { eventually } from '../../scripts/eventually.js';
 import { OwnDocker } from '../rig/own-docker.js';
 import { makeRuntime } from '../harness/runtime.js';
+import { takePorts } from '../harness/worker.js';
 import { specOf } from '../suites/runtime-suite.js';
 
 const LOCAL = fileURLToPath(new URL('../../.local/', import.meta.url));
@@ -46,7 +47,7 @@ it('an image whose folders Docker keeps outside of the container is refused, for
   const container = await own.docker.createContainer({ Image: SAMPLE_IMAGE, Cmd: ['true'] });
   await container.commit({ repo: 'gpurent/volumes', tag: '1', changes: 'VOLUME /data' });
   await container.remove();
-  const options = { socket: own.socket, ports: { first: 22_110, last: 22_114 } };
+  const options = { socket: own.socket, ports: takePorts(5) };
   const id = randomUUID();
   const held = await makeRuntime({ ...options, hasDiskQuota: true });
   await expect(held.create(id, 1, specOf('gpurent/volumes:1'))).rejects.toThrow(/declares VOLUME \/data/);
@@ -61,7 +62,7 @@ it('a renter who writes more than was rented fails, and a neighbour notices noth
   // Linux 6.18 can stop counting once a container was removed, until it is told to count anew.
   execFileSync('btrfs', ['subvolume', 'sync', data]);
   execFileSync('btrfs', ['quota', 'rescan', '-w', data]);
-  const runtime = await makeRuntime({ socket: own.socket, ports: { first: 22_110, last: 22_114 }, hasDiskQuota: true });
+  const runtime = await makeRuntime({ socket: own.socket, ports: takePorts(5), hasDiskQuota: true });
   const [greedy, neighbour] = [randomUUID(), randomUUID()];
   const write = (mb: number) => [
     'sh',

@@ -1,7 +1,8 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { afterEach, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { EgressGuard } from '../../agent/host/network/egress-guard.js';
+import { OwnFirewall } from '../rig/own-firewall.js';
 
 const run = promisify(execFile);
 const CHAIN = 'GPURENT-TEST';
@@ -10,6 +11,11 @@ const ROUNDS = 40;
 const iptables = (...args: string[]) => run('iptables', ['--wait', '10', ...args]);
 const rules = async () => (await iptables('-S', 'FORWARD')).stdout.split('\n').filter((line) => line.startsWith('-A '));
 
+let firewall: OwnFirewall;
+beforeAll(() => {
+  firewall = new OwnFirewall();
+});
+afterAll(() => firewall.remove());
 afterEach(async () => {
   await iptables('-D', 'FORWARD', '-j', CHAIN).catch(() => undefined);
   await iptables('-X', CHAIN).catch(() => undefined);

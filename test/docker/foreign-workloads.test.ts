@@ -10,6 +10,7 @@ import { LABEL } from '../../agent/runtime/docker/labels.js';
 import { systemClock } from '../../shared/clock.js';
 import { DOCKER_SOCKET, SAMPLE_IMAGE, containersOf } from '../harness/docker.js';
 import { makeRuntime } from '../harness/runtime.js';
+import { takePorts } from '../harness/worker.js';
 import { specOf } from '../suites/runtime-suite.js';
 
 const id = randomUUID();
@@ -18,7 +19,7 @@ let earlier: DockerRuntime;
 afterEach(() => earlier.remove(id));
 
 it('a host that has lost who it is finds what it had made, and gives those GPUs to nobody', async () => {
-  earlier = await makeRuntime({ ports: { first: 22_310, last: 22_314 } });
+  earlier = await makeRuntime({ ports: takePorts(5) });
   const gpus = new SimulatedGpus(2, id);
   const [used] = (await gpus.inventory()).gpus;
   await earlier.create(id, 1, specOf(SAMPLE_IMAGE, { gpuUuids: [used?.uuid ?? ''] }));
@@ -34,8 +35,8 @@ it('a host that has lost who it is finds what it had made, and gives those GPUs 
 });
 
 it('the commands that its owner is given remove what such a host has left, and nothing else', async () => {
-  earlier = await makeRuntime({ ports: { first: 22_315, last: 22_319 } });
-  const other = await makeRuntime({ ports: { first: 22_320, last: 22_324 } });
+  earlier = await makeRuntime({ ports: takePorts(5) });
+  const other = await makeRuntime({ ports: takePorts(5) });
   const otherId = randomUUID();
   await earlier.create(id, 1, specOf(SAMPLE_IMAGE));
   await other.create(otherId, 1, specOf(SAMPLE_IMAGE));

@@ -16,6 +16,7 @@ import { TestControlPlane, type Renter } from '../harness/control-plane.js';
 import { SAMPLE_IMAGE, containersOf } from '../harness/docker.js';
 import { INVENTORY } from '../harness/inventory.js';
 import { makeRuntime } from '../harness/runtime.js';
+import { takePorts } from '../harness/worker.js';
 import { listening } from '../harness/told.js';
 
 const LOOK_MS = 10_000;
@@ -59,7 +60,7 @@ beforeAll(async () => {
   const token = await test.enrollmentToken();
   const identity = await enroll(folder, { controlPlane: test.grpcAddress, token }, introduction);
   ({ hostId } = identity);
-  runtime = await makeRuntime({ ports: { first: 22_320, last: 22_329 }, hostId });
+  runtime = await makeRuntime({ ports: takePorts(10), hostId });
   const { clock } = test;
   agent = agentOnFakes({
     clock,

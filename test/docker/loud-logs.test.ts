@@ -8,13 +8,14 @@ import type { LogChunk } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { silentLogger } from '../../shared/logger.js';
 import { SAMPLE_IMAGE } from '../harness/docker.js';
 import { makeRuntime } from '../harness/runtime.js';
+import { takePorts } from '../harness/worker.js';
 import { specOf } from '../suites/runtime-suite.js';
 
 const NOTES = 5;
 
 it('a workload that writes without end is shown as it is now, with notes of what is left out', async () => {
   const id = randomUUID();
-  const runtime = await makeRuntime({ ports: { first: 22_180, last: 22_184 } });
+  const runtime = await makeRuntime({ ports: takePorts(5) });
   const ages: number[] = [];
   let notes = 0;
   const outbox = {

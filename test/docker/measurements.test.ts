@@ -14,6 +14,7 @@ import { eventually } from '../../scripts/eventually.js';
 import { systemClock } from '../../shared/clock.js';
 import { SAMPLE_IMAGE } from '../harness/docker.js';
 import { makeRuntime } from '../harness/runtime.js';
+import { takePorts } from '../harness/worker.js';
 import { OwnDocker } from '../rig/own-docker.js';
 import { specOf } from '../suites/runtime-suite.js';
 
@@ -45,7 +46,7 @@ describe('of workloads on Docker', () => {
   const sessions: ChildProcess[] = [];
 
   beforeAll(async () => {
-    runtime = await makeRuntime({ ports: { first: 22_300, last: 22_309 } });
+    runtime = await makeRuntime({ ports: takePorts(10) });
     execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(folder, 'key')]);
     const sshAuthorizedKey = readFileSync(join(folder, 'key.pub'), 'utf8').trim();
     const ports = [{ port: 8_000, protocol: 'tcp', label: '', openButton: false, guard: 'none', jupyter: false }];
@@ -90,6 +91,7 @@ describe('of workloads on Docker', () => {
       // Nothing enforces sizes of disks here, so nobody keeps account of what each has written.
       expect(use?.diskUsedBytes).toBeNull();
     }
+    await runtime.stop(busy);
   });
 
   it('an SSH session is counted while it is open, and so is what goes over published ports', async () => {
@@ -145,7 +147,7 @@ describe('of a disk with a quota', () => {
     execFileSync('mkfs.btrfs', ['-q', join(folder, 'file')]);
     execFileSync('mount', ['-o', 'loop', join(folder, 'file'), data]);
     own = await OwnDocker.start({ data });
-    runtime = await makeRuntime({ socket: own.socket, ports: { first: 22_310, last: 22_319 }, hasDiskQuota: true });
+    runtime = await makeRuntime({ socket: own.socket, ports: takePorts(10), hasDiskQuota: true });
   });
   afterAll(() => own.remove());
 

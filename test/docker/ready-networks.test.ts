@@ -6,9 +6,10 @@ import { systemClock } from '../../shared/clock.js';
 import { eventually } from '../../scripts/eventually.js';
 import { DOCKER_SOCKET, SAMPLE_IMAGE, docker } from '../harness/docker.js';
 import { makeRuntime } from '../harness/runtime.js';
+import { takePorts } from '../harness/worker.js';
 import { specOf } from '../suites/runtime-suite.js';
 
-const ports = { first: 22_190, last: 22_199 };
+const ports = takePorts(10);
 const PLACE = { first: 0x0ad68000, prefix: 24 };
 const READY = 2;
 const hosts: string[] = [];

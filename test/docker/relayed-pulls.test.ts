@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { pack } from 'tar-stream';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { StartRelay } from '../../agent/pulls/client.js';
 import { Engine } from '../../agent/runtime/docker/engine.js';
 import { ImageCache } from '../../agent/runtime/docker/image-cache.js';
@@ -15,19 +15,27 @@ import { pulledName } from '../../agent/runtime/docker/pulled-images.js';
 import { eventually } from '../../scripts/eventually.js';
 import { systemClock } from '../../shared/clock.js';
 import { silentLogger } from '../../shared/logger.js';
-import { DOCKER_SOCKET, docker } from '../harness/docker.js';
 import { MANIFEST_TYPE, digestOf, fakeImage, serveHttp, type FakeServer } from '../harness/fake-registry.js';
 import { ManualClock } from '../harness/manual-clock.js';
 import { startRelay } from '../harness/relay.js';
 import { PULLS } from '../harness/runtime.js';
+import { OwnDocker } from '../rig/own-docker.js';
 import { specOf } from '../suites/runtime-suite.js';
 
 const ONLY_REGISTRY = ['127.0.0.1/32'];
 const HOUR_MS = 3_600_000;
 
 const open: { stop(): void }[] = [];
+let own: OwnDocker;
+let engine: Engine;
 let folder: string;
 let file: string;
+// The cache of images lets go of what anybody has pulled.
+beforeAll(async () => {
+  own = await OwnDocker.start();
+  engine = new Engine(own.socket, systemClock);
+});
+afterAll(() => own.remove());
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'gpurent-images-'));
   file = join(folder, 'images.json');
@@ -35,9 +43,9 @@ beforeEach(() => {
 afterEach(async () => {
   for (const each of open.splice(0)) each.stop();
   rmSync(folder, { recursive: true });
-  const names = (await docker.listImages()).flatMap(({ RepoTags }) => RepoTags ?? []);
+  const names = (await own.docker.listImages()).flatMap(({ RepoTags }) => RepoTags ?? []);
   for (const name of names.filter((each) => each.includes('pull-test') || each.startsWith('127')))
-    await docker.getImage(name).remove();
+    await own.docker.getImage(name).remove();
 });
 
 async function serve(...given: Parameters<typeof serveHttp>): Promise<FakeServer> {
@@ -71,7 +79,6 @@ const registryOf =
     response.setHeader('content-length', content.length).end(request.method === 'HEAD' ? undefined : content);
   };
 
-const engine = new Engine(DOCKER_SOCKET, systemClock);
 function puller(policy: Partial<PullPolicy> = {}, start: StartRelay = startRelay): ImagePuller {
   const whole = { limits: PULLS, allowed: ONLY_REGISTRY, freeShare: async () => 1, ...policy };
   return new ImagePuller(engine, systemClock, whole, silentLogger, start);
@@ -82,7 +89,7 @@ const orderOf = (image: string) => ({
   signal: new AbortController().signal,
 });
 const pull = (image: string, by = puller()): Promise<PulledImage> => by.pull(orderOf(image));
-const tagsOf = async (id: string) => (await docker.getImage(id).inspect()).RepoTags;
+const tagsOf = async (id: string) => (await own.docker.getImage(id).inspect()).RepoTags;
 const blobsOf = ({ asked }: FakeServer) => asked.filter(({ url }) => url.includes('/blobs/')).map(({ url }) => url);
 
 describe('what a registry names at an address that renters may not reach', () => {
@@ -136,7 +143,7 @@ describe('an image that was pulled', () => {
     process.stdout.write(`a small pull through a relay: ${Math.round(performance.now() - before)} ms\n`);
     expect(pulled).toMatchObject({ name: pulledName(name), digest: digestOf(image.manifest) });
     expect(pulled.name).toBe(`localhost/gpurent/pulled/127.0.0.1_${registry.port}/pull-test/app:1`);
-    const { RepoTags, RepoDigests } = await docker.getImage(pulled.id).inspect();
+    const { RepoTags, RepoDigests } = await own.docker.getImage(pulled.id).inspect();
     expect([RepoTags, RepoDigests]).toEqual([[pulled.name], []]);
     expect(blobsOf(registry).some((url) => url.endsWith(image.layerDigest))).toBe(true);
     const fetched = registry.asked.length;
@@ -163,7 +170,7 @@ describe('an image that was pulled', () => {
     const image = await makeLayer();
     const registry = await serve(registryOf(image));
     const { id } = await pull(`${registry.address}/pull-test:1`);
-    await docker.getImage(id).tag({ repo: 'pull-test-owned', tag: '1' });
+    await own.docker.getImage(id).tag({ repo: 'pull-test-owned', tag: '1' });
     expect(await isMadeHere(engine, 'pull-test-owned:1')).toBe(true);
     await pull(`${registry.address}/pull-test:2`);
     expect(await isMadeHere(engine, 'pull-test-owned:1')).toBe(true);
@@ -217,7 +224,7 @@ describe('an image that was pulled', () => {
 describe('the cache of images', () => {
   const free = { share: 1 };
   const cacheAt = (clock: ManualClock) =>
-    new ImageCache(new Engine(DOCKER_SOCKET, clock), clock, { file, freeShare: async () => free.share }, silentLogger);
+    new ImageCache(new Engine(own.socket, clock), clock, { file, freeShare: async () => free.share }, silentLogger);
 
   it('knows images by digest, and lets go of them and of what a crash has left, but of nothing that the owner has named', async () => {
     const [image, left] = [await makeLayer(), await makeLayer()];
@@ -230,9 +237,9 @@ describe('the cache of images', () => {
     const local = await new Images(engine, puller(), cache, 'any').fetch(orderOf(name));
     expect(local.reference).toBe(`${name}@${digestOf(image.manifest)}`);
     const renamed = await pull(`${leftRegistry.address}/pull-test:left`);
-    await docker.getImage(renamed.id).tag({ repo: '127.0.0.1:1/gpurent/pulling', tag: 'left' });
-    await docker.getImage(renamed.name).remove();
-    await docker.getImage(local.id).tag({ repo: 'pull-test-owned', tag: '1' });
+    await own.docker.getImage(renamed.id).tag({ repo: '127.0.0.1:1/gpurent/pulling', tag: 'left' });
+    await own.docker.getImage(renamed.name).remove();
+    await own.docker.getImage(local.id).tag({ repo: 'pull-test-owned', tag: '1' });
 
     free.share = 0.01;
     await cache.collect();
@@ -242,15 +249,15 @@ describe('the cache of images', () => {
     expect(removed).toContain(local.id);
     expect(await tagsOf(local.id)).toEqual(['pull-test-owned:1']);
     await cache.collect();
-    await expect(docker.getImage(renamed.id).inspect()).rejects.toThrow(/no such image/i);
+    await expect(own.docker.getImage(renamed.id).inspect()).rejects.toThrow(/no such image/i);
   });
 
   it('lets go of what was pulled before there were relays', async () => {
     const image = await makeLayer();
     const registry = await serve(registryOf(image));
-    const stream = await docker.pull(`${registry.address}/pull-test:1`);
-    await new Promise((resolve) => docker.modem.followProgress(stream, resolve));
-    const { Id } = await docker.getImage(`${registry.address}/pull-test:1`).inspect();
+    const stream = await own.docker.pull(`${registry.address}/pull-test:1`);
+    await new Promise((resolve) => own.docker.modem.followProgress(stream, resolve));
+    const { Id } = await own.docker.getImage(`${registry.address}/pull-test:1`).inspect();
     const clock = new ManualClock();
     writeFileSync(file, JSON.stringify({ [Id]: clock.now() - 2 * HOUR_MS }));
     // Its layers are there.
@@ -259,14 +266,14 @@ describe('the cache of images', () => {
     expect([id, blobsOf(registry).length]).toEqual([Id, asked]);
     free.share = 0.01;
     expect(await cacheAt(clock).collect()).toEqual([Id]);
-    await expect(docker.getImage(Id).inspect()).rejects.toThrow(/no such image/i);
+    await expect(own.docker.getImage(Id).inspect()).rejects.toThrow(/no such image/i);
   });
 
   it('lets go of the names that Docker gives where it pulls by itself, through a proxy', async () => {
     const image = await makeLayer();
     const registry = await serve(registryOf(image));
     const name = `${registry.address}/pull-test:1`;
-    const proxied = new Engine(DOCKER_SOCKET, systemClock);
+    const proxied = new Engine(own.socket, systemClock);
     const info = await proxied.info();
     proxied.info = async () => Object.assign(info, { HttpsProxy: 'http://proxy.test' });
     const noRelay = () => Promise.reject(new Error('there is a relay'));
@@ -282,7 +289,7 @@ describe('the cache of images', () => {
     clock.advance(2 * HOUR_MS);
     free.share = 0.01;
     expect(await cacheAt(clock).collect()).toEqual([id]);
-    await expect(docker.getImage(id).inspect()).rejects.toThrow(/no such image/i);
+    await expect(own.docker.getImage(id).inspect()).rejects.toThrow(/no such image/i);
   });
 
   it('keeps 32 names of an image', async () => {
@@ -293,7 +300,7 @@ describe('the cache of images', () => {
     const { id } = await pull(names[0] ?? '');
     for (const name of names) {
       const [repo = '', tag = ''] = pulledName(name).split(/:(?=\d+$)/);
-      await docker.getImage(id).tag({ repo, tag });
+      await own.docker.getImage(id).tag({ repo, tag });
       await cache.fetched({ id, name: pulledName(name), digest: 'sha256:1' });
     }
     const kept = await tagsOf(id);

@@ -18,9 +18,10 @@ import {
 import { eventually } from '../../scripts/eventually.js';
 import type { LocalImages } from '../../agent/domain/local-images.js';
 import { makeRuntime } from '../harness/runtime.js';
+import { takePorts } from '../harness/worker.js';
 import { describeRuntime, specOf } from '../suites/runtime-suite.js';
 
-const ports = { first: 22_100, last: 22_104 };
+const ports = takePorts(5);
 const bindAddress = '127.0.0.1';
 
 describe('the runtime on Docker', () => {

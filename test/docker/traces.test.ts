@@ -1,17 +1,33 @@
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { promisify } from 'node:util';
-import { expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { EgressGuard, removeEgressRules } from '../../agent/host/network/egress-guard.js';
 import { Engine } from '../../agent/runtime/docker/engine.js';
 import { CANARY_OF, LABEL } from '../../agent/runtime/docker/labels.js';
 import { OWN_IMAGES } from '../../agent/runtime/docker/pulled-images.js';
 import { requireNoWorkloads, removeTraces } from '../../agent/runtime/docker/traces.js';
 import { systemClock } from '../../shared/clock.js';
-import { DOCKER_SOCKET, SAMPLE_IMAGE, docker } from '../harness/docker.js';
+import { SAMPLE_IMAGE } from '../harness/docker.js';
+import { OwnDocker } from '../rig/own-docker.js';
+import { OwnFirewall } from '../rig/own-firewall.js';
 
 const run = promisify(execFile);
-const engine = new Engine(DOCKER_SOCKET, systemClock);
+
+let own: OwnDocker;
+let docker: OwnDocker['docker'];
+let engine: Engine;
+let firewall: OwnFirewall;
+beforeAll(async () => {
+  firewall = new OwnFirewall();
+  own = await OwnDocker.start();
+  ({ docker } = own);
+  engine = new Engine(own.socket, systemClock);
+});
+afterAll(async () => {
+  await own.remove();
+  firewall.remove();
+});
 
 const make = (name: string, Labels: Record<string, string> = {}) =>
   docker.createContainer({ name, Image: SAMPLE_IMAGE, Cmd: ['true'], Labels });

@@ -22,10 +22,11 @@ import {
 } from '../harness/docker.js';
 import { eventually } from '../../scripts/eventually.js';
 import { makeRuntime } from '../harness/runtime.js';
+import { takePorts } from '../harness/worker.js';
 import { FIRST_REMAPPED_ID, OwnDocker } from '../rig/own-docker.js';
 import { specOf } from '../suites/runtime-suite.js';
 
-const ports = { first: 22_120, last: 22_124 };
+const ports = takePorts(5);
 const LONG_MS = 180_000;
 const GOES = 'gpurent/test-vm-goes:1';
 const IDLES = 'gpurent/test-vm-idles:1';
@@ -149,7 +150,7 @@ it('a machine runs on a Docker that remaps user namespaces, in the host’s own,
   const support = new VmSupport(engine, jobs, settings, { passthrough: NO_PASSTHROUGH }, systemClock);
   expect(await support.whyUnsupported()).toBeUndefined();
 
-  const remapped = await makeRuntime({ ports: { first: 22_126, last: 22_129 }, socket: own.socket });
+  const remapped = await makeRuntime({ ports: takePorts(4), socket: own.socket });
   const id = randomUUID();
   await remapped.fetchImage(spec(IDLES), () => {}, new AbortController().signal);
   await remapped.create(id, 1, spec(IDLES));

@@ -20,7 +20,7 @@ let before: Up;
 let newKey: { id: string; file: string };
 
 beforeAll(async () => {
-  real = await RealPlatform.start({ ports: '23270-23279' });
+  real = await RealPlatform.start();
   renter = await RealRenter.on(real, {
     image: DEBIAN_IMAGE,
     command: ['sh', '-c', 'python3 /srv/app.py 8000'],

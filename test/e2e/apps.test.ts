@@ -7,9 +7,10 @@ import { statusIs } from '../harness/control-plane.js';
 import { DEBIAN_IMAGE } from '../harness/docker.js';
 import { eventually } from '../../scripts/eventually.js';
 import { RealPlatform, RealRenter } from '../harness/real.js';
+import { takePort } from '../harness/worker.js';
 
 const LONG_MS = 180_000;
-const METRICS = '127.0.0.1:23299';
+const METRICS = `127.0.0.1:${takePort()}`;
 /** By night there are more. */
 const VISITS = Number(process.env['TEST_FUZZ_REQUESTS'] ?? 300);
 const ODD = [
@@ -28,7 +29,6 @@ let up: InstanceBody & { jupyter_url: string; open_url: string; access_token: st
 
 beforeAll(async () => {
   real = await RealPlatform.start({
-    ports: '23240-23249',
     agentEnv: { GPURENT_AGENT_METRICS_ADDRESS: METRICS },
   });
   renter = await RealRenter.on(real, {

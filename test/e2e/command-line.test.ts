@@ -22,7 +22,7 @@ const SOCKET = `gpurent-test-${process.pid}`;
 const tmux = (...args: string[]) => execFileSync('tmux', ['-L', SOCKET, ...args], { env, encoding: 'utf8' });
 
 beforeAll(async () => {
-  real = await RealPlatform.start({ ports: '23200-23209', gpus: 2 });
+  real = await RealPlatform.start({ gpus: 2 });
   renter = await RealRenter.on(real);
   home = real.path('home');
   mkdirSync(join(home, '.ssh'), { recursive: true, mode: 0o700 });

@@ -15,7 +15,7 @@ let real: RealPlatform;
 let browser: Browser;
 
 beforeAll(async () => {
-  real = await RealPlatform.start({ ports: '23400-23409', gpus: 1 });
+  real = await RealPlatform.start({ gpus: 1 });
   await real.market();
   browser = await startChromium();
 });

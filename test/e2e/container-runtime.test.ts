@@ -12,7 +12,6 @@ let renter: RealRenter;
 beforeAll(async () => {
   own = await OwnDocker.start({ runtimes: { crun: '/usr/bin/crun' } });
   real = await RealPlatform.start({
-    ports: '23350-23359',
     dockerSocket: own.socket,
     agentEnv: { GPURENT_AGENT_CONTAINER_RUNTIME: 'crun' },
   });

@@ -11,7 +11,7 @@ let real: RealPlatform;
 let renter: RealRenter;
 
 beforeAll(async () => {
-  real = await RealPlatform.start({ ports: '23100-23109' });
+  real = await RealPlatform.start();
   renter = await RealRenter.on(real);
 });
 afterAll(() => real.stop());

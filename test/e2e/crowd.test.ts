@@ -16,7 +16,7 @@ let real: RealPlatform;
 beforeAll(async () => {
   // Networks that are made in advance come and go while others are counted.
   const agentEnv = { GPURENT_AGENT_READY_NETWORKS: '0' };
-  real = await RealPlatform.start({ ports: '23300-23399', gpus: INSTANCES, agentEnv });
+  real = await RealPlatform.start({ ports: 100, gpus: INSTANCES, agentEnv });
 });
 afterAll(() => real.stop());
 

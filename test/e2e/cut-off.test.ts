@@ -17,7 +17,6 @@ let renter: RealRenter;
 beforeAll(async () => {
   network = new CutOff(1);
   real = await RealPlatform.start({
-    ports: '23140-23149',
     wayToControlPlane: (address) => network.wayTo(address),
   });
   renter = await RealRenter.on(real);

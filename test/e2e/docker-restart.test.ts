@@ -8,9 +8,9 @@ import { RealPlatform, RealRenter, fingerprintOf, type Fingerprint } from '../ha
 const LONG_MS = 180_000;
 
 describe.each([
-  ['with live-restore', true, '23120-23129'],
-  ['without live-restore', false, '23130-23139'],
-] as const)('a Docker that is stopped and started %s', (_name, liveRestore, ports) => {
+  ['with live-restore', true],
+  ['without live-restore', false],
+] as const)('a Docker that is stopped and started %s', (_name, liveRestore) => {
   let own: OwnDocker;
   let real: RealPlatform;
   let renter: RealRenter;
@@ -18,7 +18,7 @@ describe.each([
 
   beforeAll(async () => {
     own = await OwnDocker.start({ liveRestore });
-    real = await RealPlatform.start({ ports, dockerSocket: own.socket });
+    real = await RealPlatform.start({ dockerSocket: own.socket });
     renter = await RealRenter.on(real);
     const { id } = await renter.deploy();
     up = await statusIs(renter.api, id, 'running', LONG_MS);

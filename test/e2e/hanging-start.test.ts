@@ -32,7 +32,7 @@ function pass(socket: Socket): void {
 
 beforeAll(async () => {
   gate = createServer({ allowHalfOpen: true }, pass).listen(socketPath);
-  real = await RealPlatform.start({ ports: '23650-23658', agentEnv: { GPURENT_AGENT_DOCKER_SOCKET: socketPath } });
+  real = await RealPlatform.start({ agentEnv: { GPURENT_AGENT_DOCKER_SOCKET: socketPath } });
   renter = await RealRenter.on(real);
   const { id } = await renter.deploy();
   up = await statusIs(renter.api, id, 'running', LONG_MS);

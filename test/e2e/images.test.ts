@@ -19,11 +19,10 @@ let renter: RealRenter;
 let image: string;
 
 beforeAll(async () => {
-  registry = await Registry.start(23_399);
+  registry = await Registry.start();
   image = await registry.take(await makeImage('gpurent/private', ['ENV PRIVATE=1']), 'private/app');
   await docker.getImage('gpurent/private:1').remove();
   real = await RealPlatform.start({
-    ports: '23250-23259',
     agentEnv: { GPURENT_AGENT_EGRESS_ALLOW: '127.0.0.0/8' },
   });
   renter = await RealRenter.on(real);

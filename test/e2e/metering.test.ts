@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { buffer } from 'node:stream/consumers';
 import { pack } from 'tar-stream';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { CANARY_OF, LABEL } from '../../agent/runtime/docker/labels.js';
 import type { InstanceBody } from '../harness/api-client.js';
 import { statusIs } from '../harness/control-plane.js';
 import { SAMPLE_IMAGE, containersOf, docker } from '../harness/docker.js';
@@ -16,6 +17,8 @@ const SLACK_MS = 4_000;
 /** How late a busy machine may be. */
 const BUSY_MS = 30_000;
 const MUTE = 'gpurent/mute:1';
+/** Where only this host has networks: what is done to them reaches no other one. */
+const SUBNET = '10.212.0.0/16';
 
 type Body = InstanceBody & { ssh_ready_at: string | null; started_at: string | null; spend_micro: number };
 
@@ -24,7 +27,7 @@ let renter: RealRenter;
 
 beforeAll(async () => {
   await makeMute();
-  real = await RealPlatform.start({ ports: '23340-23349', gpus: 4 });
+  real = await RealPlatform.start({ gpus: 4, agentEnv: { GPURENT_AGENT_SUBNET: SUBNET } });
   renter = await RealRenter.on(real, { image: MUTE, mode: ['ssh'] });
   await real.operator.request('PATCH', `/v1/operator/offers/${renter.offerId}`, {
     price_per_hour_micro: RATE,
@@ -95,7 +98,7 @@ function chargedMs(id: string, expectedMs: number): Promise<number> {
 
 // First of all: a host that has just been found sound is not tried again for a while.
 it('SSH that is silent because of its host: nothing is charged, and the machine leaves the market until it answers again', async () => {
-  const toContainers = ['OUTPUT', '-o', 'gpr+', '-j', 'DROP'];
+  const toContainers = ['OUTPUT', '-d', SUBNET, '-j', 'DROP'];
   const iptables = (...args: string[]) => execFileSync('iptables', ['--wait', '10', ...args]);
   const offer = () => renter.api.get<{ state: string }>(`/v1/offers/${renter.offerId}`);
   const machine = () => real.operator.get<{ obstacle: string | null }>(`/v1/operator/machines/${real.hostId}`);
@@ -112,15 +115,14 @@ it('SSH that is silent because of its host: nothing is charged, and the machine 
   } finally {
     iptables('-D', ...toContainers);
   }
+  await real.upkeep();
   await eventually('the market to have it again', async () => (await offer()).state === 'available', LONG_MS);
   expect((await machine()).obstacle).toBeNull();
   // Nothing of it stays.
+  const label = [`${LABEL.host}=${CANARY_OF}${real.hostId}`];
   await eventually(
     'its end',
-    async () => {
-      const labels = (await docker.listContainers({ all: true })).map(({ Labels }) => Labels['gpurent.host'] ?? '');
-      return !labels.some((host) => host.startsWith('canary'));
-    },
+    async () => (await docker.listContainers({ all: true, filters: { label } })).length === 0,
     LONG_MS,
   );
 });

@@ -19,7 +19,6 @@ beforeAll(async () => {
   rig = new NvidiaRig(GPUS.map((uuid) => ({ uuid })));
   own = await OwnDocker.start({ path: [rig.bin] });
   real = await RealPlatform.start({
-    ports: '23140-23149',
     dockerSocket: own.socket,
     agentEnv: { GPURENT_AGENT_GPUS: 'nvidia', PATH: `${rig.bin}:${process.env['PATH']}` },
   });
@@ -123,6 +122,7 @@ it('no word of an image, a template or a renter shows another GPU', async () => 
 
 it('a GPU that is broken leaves the market with a reason', async () => {
   rig.logKernel('[99.2] NVRM: Xid (PCI:0000:01:00): 79, pid=77, GPU has fallen off the bus.\n');
+  await real.upkeep();
   const [broken] = await eventually(
     'the fault to be seen',
     async () => {
@@ -139,12 +139,14 @@ it('a GPU that is broken leaves the market with a reason', async () => {
   expect(stdout).toMatch(/ok +container toolkit/);
   // Another one has gone, so that the tool fails for all: what was broken stays so.
   rig.loses(GPUS[1] ?? '');
+  await real.upkeep();
   await eventually(
     'both to be off the market',
     async () => (await machine()).gpus.every(({ healthy }) => !healthy),
     LONG_MS,
   );
   rig.loses('');
+  await real.upkeep();
   await eventually('the sound one to be back', async () => (await machine()).gpus[1]?.healthy === true, LONG_MS);
   expect((await machine()).gpus[0]).toMatchObject({ healthy: false });
   const { id } = await renter.deploy();

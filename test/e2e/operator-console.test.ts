@@ -5,11 +5,10 @@ import { openContext, startChromium } from '../harness/chromium.js';
 import { ConsoleWindow, NETWORK_CHANGES } from '../harness/console.js';
 import { containersOf, SAMPLE_IMAGE } from '../harness/docker.js';
 import { fingerprintOf, OPERATOR, RealPlatform } from '../harness/real.js';
-import { freePort } from '../harness/webhook-receiver.js';
-
-const HOST = 'host-23410-23419';
+import { takePort } from '../harness/worker.js';
 
 let real: RealPlatform;
+let host: string;
 let browser: Browser;
 let operator: Person;
 let renter: Person;
@@ -17,10 +16,11 @@ let renter: Person;
 let dialed: string;
 
 beforeAll(async () => {
-  const port = await freePort();
+  const port = takePort();
   dialed = `localhost:${port}`;
   const controlPlaneEnv = { GPURENT_GRPC_ADDRESS: `127.0.0.1:${port}`, GPURENT_PUBLIC_GRPC_ADDRESS: dialed };
-  real = await RealPlatform.startEmpty({ ports: '23410-23419', gpus: 2, controlPlaneEnv });
+  real = await RealPlatform.startEmpty({ gpus: 2, controlPlaneEnv });
+  host = real.hostName;
   browser = await startChromium();
   operator = await Person.open();
   renter = await Person.open();
@@ -127,7 +127,7 @@ it('leads from an empty installation to the first rented instance, by clicks and
   expect(line).toContain(` --control-plane ${dialed} `);
   await operator.sees('Waiting for the host');
   await real.paste(line);
-  const machine = page.getByRole('region', { name: HOST });
+  const machine = page.getByRole('region', { name: host });
   await machine.getByText('By agent').waitFor();
   // What the doctor of the real agent finds depends on this computer.
   await machine.getByText(/^Reported .* by gpurent-agent doctor/).waitFor();
@@ -167,7 +167,7 @@ it('shows a machine that is away, leads to it, and shows that it is back', async
   await real.killAgent();
   await eventually('the control plane to notice', async () => !(await real.isConnected()));
   await operator.lookAgain();
-  await operator.sees(`${HOST} is away`);
+  await operator.sees(`${host} is away`);
   await operator.link('Look at the machine');
   await operator.statusIs('away');
   await real.startAgent();
@@ -187,7 +187,7 @@ it('adopts by clicks what a restored backup does not know', async () => {
   await eventually('the host', () => real.isConnected(), 60_000);
 
   await operator.lookAgain();
-  await operator.sees(`${HOST} has a workload in quarantine`);
+  await operator.sees(`${host} has a workload in quarantine`);
   await operator.link('Adopt or remove it');
   await operator.act(`Adopt: ${id}`);
   await operator.sees('Nothing is in quarantine');
@@ -219,7 +219,7 @@ it('declares a machine lost, which ends what ran on it, and has it back with the
   await real.killAgent();
   await eventually('the control plane to notice', async () => !(await real.isConnected()));
   await operator.lookAgain();
-  await operator.sees(`${HOST} is away`);
+  await operator.sees(`${host} is away`);
   await operator.link('Look at the machine');
   await operator.statusIs('away');
   await operator.act('Declare lost');

@@ -15,7 +15,7 @@ let real: RealPlatform;
 let renter: RealRenter;
 
 beforeAll(async () => {
-  real = await RealPlatform.start({ ports: '23000-23009' });
+  real = await RealPlatform.start();
   renter = await RealRenter.on(real);
 });
 afterAll(() => real.stop());

@@ -17,7 +17,7 @@ let renter: RealRenter;
 
 beforeAll(async () => {
   // As it is run in earnest: hosts prove who they are by certificates, and the authority comes out of the backup.
-  real = await RealPlatform.start({ ports: '23900-23929', gpus: 4, controlPlaneEnv: { GPURENT_GRPC_TLS: 'on' } });
+  real = await RealPlatform.start({ gpus: 4, controlPlaneEnv: { GPURENT_GRPC_TLS: 'on' } });
   renter = await RealRenter.on(real);
 });
 afterAll(() => real.stop());

@@ -7,6 +7,7 @@ import { statusIs } from '../harness/control-plane.js';
 import { DEBIAN_IMAGE, SAMPLE_IMAGE, docker, makeImage } from '../harness/docker.js';
 import { eventually } from '../../scripts/eventually.js';
 import { RealPlatform, RealRenter } from '../harness/real.js';
+import { takePort } from '../harness/worker.js';
 
 const LONG_MS = 180_000;
 const SERVER = ['sh', '-c', 'while :; do echo "from inside" | nc -l -p 7000 127.0.0.1; done'];
@@ -20,7 +21,7 @@ beforeAll(async () => {
     'SIGTERM',
     DEBIAN_IMAGE,
   );
-  real = await RealPlatform.start({ ports: '23220-23229' });
+  real = await RealPlatform.start();
 });
 afterAll(async () => {
   await real.stop();
@@ -65,8 +66,9 @@ describe.each([
   });
 
   it('lets a port be forwarded', async () => {
-    await renter.forward(up, '127.0.0.1:23230:127.0.0.1:7000', async () => {
-      const heard = await eventually('an answer', () => fetchText('http://127.0.0.1:23230/'), LONG_MS);
+    const near = `127.0.0.1:${takePort()}`;
+    await renter.forward(up, `${near}:127.0.0.1:7000`, async () => {
+      const heard = await eventually('an answer', () => fetchText(`http://${near}/`), LONG_MS);
       expect(heard).toContain(answer);
     });
   });

@@ -5,15 +5,16 @@ import { eventually } from '../../scripts/eventually.js';
 import type { InstanceBody } from '../harness/api-client.js';
 import { statusIs } from '../harness/control-plane.js';
 import { RealPlatform, RealRenter } from '../harness/real.js';
+import { takePort } from '../harness/worker.js';
 
 const LONG_MS = 180_000;
-const METRICS = '127.0.0.1:23269';
+const METRICS = `127.0.0.1:${takePort()}`;
 
 let real: RealPlatform;
 let up: InstanceBody;
 
 beforeAll(async () => {
-  real = await RealPlatform.start({ ports: '23260-23268', agentEnv: { GPURENT_AGENT_METRICS_ADDRESS: METRICS } });
+  real = await RealPlatform.start({ agentEnv: { GPURENT_AGENT_METRICS_ADDRESS: METRICS } });
   const renter = await RealRenter.on(real);
   const { id } = await renter.deploy();
   up = await statusIs(renter.api, id, 'running', LONG_MS);

@@ -57,7 +57,7 @@ beforeAll(async () => {
   for (const [name, command] of Object.entries(COMMANDS)) {
     await makeImage(`${PREFIX}/${name}`, [`CMD ${JSON.stringify(command)}`], 'SIGTERM', DEBIAN_IMAGE);
   }
-  real = await RealPlatform.start({ ports: '23270-23289' });
+  real = await RealPlatform.start();
   add();
   renter = await RealRenter.on(real);
   const { items } = await renter.api.get<{ items: TemplateBody[] }>('/v1/templates?tab=recommended');

@@ -14,6 +14,7 @@ import { statusIs } from '../harness/control-plane.js';
 import { SAMPLE_IMAGE, containersOf } from '../harness/docker.js';
 import { RealPlatform, RealRenter, fingerprintOf } from '../harness/real.js';
 import { makeRuntime } from '../harness/runtime.js';
+import { takePorts } from '../harness/worker.js';
 import { specOf } from '../suites/runtime-suite.js';
 import { FIRST_REMAPPED_ID, OwnDocker } from '../rig/own-docker.js';
 
@@ -36,7 +37,7 @@ describe('on a Docker that remaps user namespaces, on btrfs', () => {
     execFileSync('mkfs.btrfs', ['-q', join(folder, 'file')]);
     execFileSync('mount', ['-o', 'loop', join(folder, 'file'), data]);
     own = await OwnDocker.start({ data, usernsRemap: true });
-    real = await RealPlatform.start({ ports: '23360-23369', dockerSocket: own.socket });
+    real = await RealPlatform.start({ dockerSocket: own.socket });
     renter = await RealRenter.on(real, {
       command: ['sh', '-c', SERVER],
       ports: [{ port: 8000, open_button: true, label: 'Pages' }],
@@ -95,7 +96,7 @@ describe('on a Docker that remaps user namespaces, on btrfs', () => {
     countAnew();
     const runtime = await makeRuntime({
       socket: own.socket,
-      ports: { first: 23_368, last: 23_369 },
+      ports: takePorts(2),
       hasDiskQuota: true,
     });
     const id = randomUUID();
@@ -151,7 +152,7 @@ describe('a Docker that is restarted so that it does not show the instances of t
   beforeAll(async () => {
     elsewhere = mkdtempSync('/var/tmp/gpurent-elsewhere-');
     own = await OwnDocker.start({ usernsRemap: false, liveRestore: true });
-    real = await RealPlatform.start({ ports: '23370-23379', dockerSocket: own.socket });
+    real = await RealPlatform.start({ dockerSocket: own.socket });
     renter = await RealRenter.on(real);
   });
   afterAll(async () => {

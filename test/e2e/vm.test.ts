@@ -25,7 +25,7 @@ beforeAll(async () => {
   await importImage(IDLES, { 'disk/disk.raw': tinyDisk('a guest that hears nothing', 'idles') });
   await importImage(CORRUPT, { 'disk/disk.qcow2': Buffer.from('QFI\xfb\0\0\0\x03 and nothing more', 'latin1') });
   const agentEnv = { GPURENT_AGENT_VMS: 'tcg', GPURENT_AGENT_VM_STOP_SECONDS: '150' };
-  real = await RealPlatform.start({ ports: '23240-23249', gpus: 2, agentEnv });
+  real = await RealPlatform.start({ gpus: 2, agentEnv });
   deaf = await tellDeafGuestToStop();
 }, PATIENCE_MS);
 afterAll(async () => {

@@ -1,14 +1,17 @@
 import { fileURLToPath } from 'node:url';
 import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import type { PortRange } from '../../agent/domain/ports.js';
 import { ApiClient, type InstanceBody } from './api-client.js';
 import { Daemon } from '../../scripts/daemon.js';
 import { DOCKER_SOCKET, GUEST_TOOLS, SAMPLE_IMAGE, containersOf, docker, removeContainer } from './docker.js';
 import { eventually } from '../../scripts/eventually.js';
 import { WatchedLog } from './watched-log.js';
+import { OWN_SUBNET, SHARED_SUBNET, takePort, takePorts } from './worker.js';
 
 const run = promisify(execFile);
 const dist = fileURLToPath(new URL('../../dist/', import.meta.url));
@@ -17,8 +20,8 @@ const AGENT = join(dist, 'agent/main.js');
 export const OPERATOR = { email: 'operator@example.com', password: 'operator password' };
 
 export interface RealOptions {
-  /** FIRST-LAST */
-  ports: string;
+  /** How many ports its instances may have together. */
+  ports?: number;
   gpus?: number;
   /** Where its agent's Docker is; otherwise the one that all tests share. */
   dockerSocket?: string;
@@ -33,18 +36,25 @@ export interface RealOptions {
 /** Both programs as processes, on a real Docker, reached through public interfaces only. */
 export class RealPlatform {
   readonly folder = mkdtempSync(join(tmpdir(), 'gpurent-real-'));
+  /** Of its instances. */
+  readonly ports: PortRange;
+  readonly hostName: string;
   hostId = '';
-  private addresses = { http: '127.0.0.1:0', grpc: '127.0.0.1:0' };
+  // It is reached there again after a restart.
+  private addresses = { http: `127.0.0.1:${takePort()}`, grpc: `127.0.0.1:${takePort()}` };
   private controlPlane: Daemon | undefined;
   private agent: Daemon | undefined;
   private operatorToken = '';
   private wayToControlPlane = '';
   readonly log = new WatchedLog();
 
-  private constructor(private readonly options: RealOptions) {}
+  private constructor(private readonly options: RealOptions) {
+    this.ports = takePorts(options.ports ?? 10);
+    this.hostName = `host-${this.ports.first}`;
+  }
 
   /** Starts both, and makes the host a machine. */
-  static async start(options: RealOptions): Promise<RealPlatform> {
+  static async start(options: RealOptions = {}): Promise<RealPlatform> {
     const real = await RealPlatform.startEmpty(options);
     const { token } = await real.operator.post<{ token: string }>('/v1/operator/enrollment-tokens', {});
     if (options.wayToControlPlane) real.wayToControlPlane = await options.wayToControlPlane(real.addresses.grpc);
@@ -195,6 +205,18 @@ export class RealPlatform {
     return { code: status, stdout, stderr };
   }
 
+  /** Has the agent look at its packet rules, GPUs and SSH now: it does so by itself only every half minute. */
+  upkeep(): Promise<void> {
+    const asked = request({ socketPath: this.path('agent/agent.sock'), path: '/upkeep', method: 'POST' });
+    return new Promise((resolve, reject) => {
+      asked.on('error', reject);
+      asked.on('response', ({ statusCode }) =>
+        statusCode === 204 ? resolve() : reject(new Error(`the upkeep was answered ${statusCode}`)),
+      );
+      asked.end();
+    });
+  }
+
   loseJournal(): void {
     for (const file of readdirSync(this.path('agent'))) {
       if (file.startsWith('journal')) rmSync(join(this.path('agent'), file));
@@ -248,12 +270,11 @@ export class RealPlatform {
       GPURENT_AGENT_DOCKER_SOCKET: `unix://${this.options.dockerSocket ?? DOCKER_SOCKET}`,
       GPURENT_AGENT_PUBLIC_ADDRESS: '127.0.0.1',
       GPURENT_AGENT_BIND_ADDRESS: '127.0.0.1',
-      GPURENT_AGENT_PORTS: this.options.ports,
+      GPURENT_AGENT_PORTS: `${this.ports.first}-${this.ports.last}`,
       GPURENT_AGENT_GPUS: `simulated:${this.options.gpus ?? 4}`,
       GPURENT_AGENT_DISK_GB: '1000',
-      GPURENT_AGENT_NAME: `host-${this.options.ports}`,
-      // Two Dockers of one machine cannot have the same networks.
-      GPURENT_AGENT_SUBNET: this.options.dockerSocket ? '10.215.0.0/16' : '10.214.0.0/16',
+      GPURENT_AGENT_NAME: this.hostName,
+      GPURENT_AGENT_SUBNET: this.options.dockerSocket ? OWN_SUBNET : SHARED_SUBNET,
       GPURENT_AGENT_DNS: '192.0.2.53',
       GPURENT_AGENT_VMS: 'off',
       ...this.options.agentEnv,

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { PortRange } from '../../agent/domain/ports.js';
 import type { LocalImages } from '../../agent/domain/local-images.js';
+import { networkOf } from '../../agent/domain/subnets.js';
 import { SimulatedGpus } from '../../agent/host/gpus/simulated.js';
 import { EgressGuard } from '../../agent/host/network/egress-guard.js';
 import { PortAllocator } from '../../agent/host/ports.js';
@@ -26,14 +27,13 @@ import { systemClock } from '../../shared/clock.js';
 import { silentLogger } from '../../shared/logger.js';
 import { DOCKER_SOCKET, GUEST_TOOLS, VM_RUNNER } from './docker.js';
 import { startRelay } from './relay.js';
+import { OWN_SUBNET, SHARED_SUBNET } from './worker.js';
 
 const BIND_ADDRESS = '127.0.0.1';
 /** On an emulated processor, which every machine has. */
 const VMS = { accelerator: 'tcg', runner: VM_RUNNER, stopSeconds: 2 } as const;
 export const PULLS = { leastBytesPerSecond: 1_000_000, longestMs: 3_600_000, mostBytes: 50_000_000_000 };
 const RESOLVERS = ['192.0.2.53'];
-const SHARED_POOL = { first: 0x0ad60000, prefix: 20 };
-const OWN_POOL = { first: 0x0ad70000, prefix: 20 };
 
 export interface RuntimeOptions {
   ports: PortRange;
@@ -71,13 +71,9 @@ export async function makeRuntime(options: RuntimeOptions): Promise<DockerRuntim
     silentLogger,
     startRelay,
   );
-  const networks = new InstanceNetworks(
-    engine,
-    hostId,
-    socket === undefined ? SHARED_POOL : OWN_POOL,
-    systemClock,
-    readyNetworks,
-  );
+  const pool = networkOf(socket === undefined ? SHARED_SUBNET : OWN_SUBNET);
+  if (!pool) throw new Error('the networks of instances are no network');
+  const networks = new InstanceNetworks(engine, hostId, pool, systemClock, readyNetworks);
   const guard = new EgressGuard({ resolvers: RESOLVERS, allowed: [], instances: '10.213.0.0/16', mostMbit: null });
   const gpus = new SimulatedGpus(1, 'test');
   const jobs = new RunnerJobs(engine, hostId, VMS.runner);

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { docker } from '../harness/docker.js';
+import { takePort } from '../harness/worker.js';
 import { eventually } from '../../scripts/eventually.js';
 
 /** A registry of the test's own on loopback, which asks for a password. */
@@ -12,8 +13,8 @@ export class Registry {
   private readonly folder = mkdtempSync(join(tmpdir(), 'gpurent-registry-'));
   private readonly server: ChildProcess;
 
-  private constructor(port: number) {
-    this.address = `127.0.0.1:${port}`;
+  private constructor() {
+    this.address = `127.0.0.1:${takePort()}`;
     const { username, password } = Registry.USER;
     const passwords = execFileSync('htpasswd', ['-Bbn', username, password], { encoding: 'utf8' });
     writeFileSync(join(this.folder, 'passwords'), passwords);
@@ -28,8 +29,8 @@ export class Registry {
     this.server = spawn('docker-registry', ['serve', join(this.folder, 'config.yml')], { stdio: 'ignore' });
   }
 
-  static async start(port: number): Promise<Registry> {
-    const registry = new Registry(port);
+  static async start(): Promise<Registry> {
+    const registry = new Registry();
     await eventually('the registry', () => fetch(`http://${registry.address}/v2/`).catch(() => undefined), 30_000);
     return registry;
   }
