@@ -33,6 +33,10 @@ const MACHINES = ['test/{docker,e2e}/vm.test.ts'];
 /** All that uses the same Docker Engine would notice these: rules for every host's packets, as many containers as the machine bears. */
 const ALONE = ['test/docker/{idle-stop,loud-logs}.test.ts', 'test/e2e/{crowd,escape}.test.ts'];
 
+/** At night only: by day, others hold their promises (docs/dev/testing.md). */
+const OF_THE_NIGHT = ['test/docker/{idle-stop,loud-logs}.test.ts', 'test/e2e/console.test.ts'];
+const notByDay = process.env['TEST_NIGHTLY'] === undefined ? OF_THE_NIGHT : [];
+
 /** At night only: the guides' blocks that need packages beside ours. */
 const SERVICES = ['test/machine/guide-services.test.ts'];
 
@@ -85,7 +89,7 @@ export default defineConfig({
         test: {
           name: 'docker',
           include: ['test/{docker,e2e}/**/*.test.ts'],
-          exclude: [...MACHINES, ...ALONE],
+          exclude: [...MACHINES, ...ALONE, ...notByDay],
           ...onDocker,
           // They use one Docker Engine, and wait more than they compute.
           maxWorkers: 3,
@@ -96,6 +100,7 @@ export default defineConfig({
         test: {
           name: 'docker-alone',
           include: ALONE,
+          exclude: notByDay,
           ...onDocker,
           fileParallelism: false,
           sequence: { groupOrder: 2 },

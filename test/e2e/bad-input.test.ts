@@ -39,21 +39,6 @@ it('a port that is taken fails the deploy with its reason, and leaves nothing be
   await renter.destroy(next.id);
 });
 
-it('a port that is stolen while the instance is stopped refuses the start, naming it', async () => {
-  const renter = await RealRenter.on(real);
-  const { id } = await renter.deploy();
-  await statusIs(renter.api, id, 'running', 60_000);
-  await renter.api.post(`/v1/instances/${id}/stop`);
-  await statusIs(renter.api, id, 'stopped', 60_000);
-  const giveBack = await occupy(real.ports.first);
-  const refused = await renter.api.request<{ message: string }>('POST', `/v1/instances/${id}/start`);
-  expect(refused).toMatchObject({ status: 409, body: { code: 'START_REFUSED' } });
-  expect(refused.body.message).toContain(String(real.ports.first));
-  await statusIs(renter.api, id, 'stopped');
-  await giveBack();
-  await renter.destroy(id);
-});
-
 it('an image that cannot be pulled fails the deploy with its reason', async () => {
   const renter = await RealRenter.on(real, { image: '127.0.0.1:1/none:1' });
   const { id } = await renter.deploy();

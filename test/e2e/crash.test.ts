@@ -64,24 +64,6 @@ it('kill -9 of the agent while it runs one: the workload is never touched', asyn
   expect(await containersOf(id)).toEqual([]);
 });
 
-it('kill -9 of the agent in the middle of creating, stopping and destroying: each is finished, once', async () => {
-  const { id } = await renter.deploy();
-  await real.killAgent();
-  await real.startAgent();
-  await agrees(id);
-
-  await renter.api.post(`/v1/instances/${id}/stop`);
-  await real.killAgent();
-  await real.startAgent();
-  await statusIs(renter.api, id, 'stopped', LONG_MS);
-
-  await renter.api.delete(`/v1/instances/${id}`);
-  await real.killAgent();
-  await real.startAgent();
-  await statusIs(renter.api, id, 'destroyed', LONG_MS);
-  expect(await containersOf(id)).toEqual([]);
-});
-
 it('what brings a workload down can be done in a process of its own, beside the agent', async () => {
   const { id } = await renter.deploy();
   await agrees(id);

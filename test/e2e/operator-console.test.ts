@@ -5,6 +5,7 @@ import { openContext, startChromium } from '../harness/chromium.js';
 import { ConsoleWindow, NETWORK_CHANGES } from '../harness/console.js';
 import { containersOf, SAMPLE_IMAGE } from '../harness/docker.js';
 import { fingerprintOf, OPERATOR, RealPlatform } from '../harness/real.js';
+import { atNight } from '../harness/night.js';
 import { takePort } from '../harness/worker.js';
 
 let real: RealPlatform;
@@ -26,6 +27,7 @@ beforeAll(async () => {
   renter = await Person.open();
 });
 afterAll(async () => {
+  await Promise.all([operator.leave(), renter.leave()]);
   await browser.close();
   await real.stop();
 });
@@ -163,80 +165,81 @@ it('leads from an empty installation to the first rented instance, by clicks and
   await page.locator('[aria-current=step]').waitFor({ state: 'detached' });
 });
 
-it('shows a machine that is away, leads to it, and shows that it is back', async () => {
-  await real.killAgent();
-  await eventually('the control plane to notice', async () => !(await real.isConnected()));
-  await operator.lookAgain();
-  await operator.sees(`${host} is away`);
-  await operator.link('Look at the machine');
-  await operator.statusIs('away');
-  await real.startAgent();
-  await operator.link('Overview');
-  await operator.sees('Nothing. All machines are there');
-});
+atNight(() => {
+  it('shows a machine that is away, leads to it, and shows that it is back', async () => {
+    await real.killAgent();
+    await eventually('the control plane to notice', async () => !(await real.isConnected()));
+    await operator.lookAgain();
+    await operator.sees(`${host} is away`);
+    await operator.link('Look at the machine');
+    await operator.statusIs('away');
+    await real.startAgent();
+    await operator.link('Overview');
+    await operator.sees('Nothing. All machines are there');
+  });
 
-it('adopts by clicks what a restored backup does not know', async () => {
-  const backup = real.path('backup.db');
-  await real.control('backup', backup);
-  const id = await renter.deploy();
-  const before = await fingerprintOf(id);
-  await real.stopControlPlane();
-  await real.control('restore', backup);
-  await real.startControlPlane();
-  await real.renewSession();
-  await eventually('the host', () => real.isConnected(), 60_000);
+  it('adopts by clicks what a restored backup does not know', async () => {
+    const backup = real.path('backup.db');
+    await real.control('backup', backup);
+    const id = await renter.deploy();
+    const before = await fingerprintOf(id);
+    await real.stopControlPlane();
+    await real.control('restore', backup);
+    await real.startControlPlane();
+    await real.renewSession();
+    await eventually('the host', () => real.isConnected(), 60_000);
 
-  await operator.lookAgain();
-  await operator.sees(`${host} has a workload in quarantine`);
-  await operator.link('Adopt or remove it');
-  await operator.act(`Adopt: ${id}`);
-  await operator.sees('Nothing is in quarantine');
-  await renter.link('Instances');
-  await renter.seesInstances('running', 2);
-  expect(await fingerprintOf(id)).toEqual(before);
-});
+    await operator.lookAgain();
+    await operator.sees(`${host} has a workload in quarantine`);
+    await operator.link('Adopt or remove it');
+    await operator.act(`Adopt: ${id}`);
+    await operator.sees('Nothing is in quarantine');
+    await renter.link('Instances');
+    await renter.seesInstances('running', 2);
+    expect(await fingerprintOf(id)).toEqual(before);
+  });
 
-it('suspends an organization with all that it runs, and restores it', async () => {
-  await operator.link('Organizations');
-  await operator.link("Ann's organization");
-  await operator.act('Suspend', { Reason: 'it attacks other networks' });
-  await renter.seesInstances('stopped', 2);
-  await renter.page.getByRole('link', { name: 'Sample' }).first().click();
-  await renter.sees('it attacks other networks');
-  // What would be refused is not offered.
-  expect(await renter.page.getByRole('button', { name: 'Start Sample' }).count()).toBe(0);
-  await operator.act('Restore', { Reason: 'the stolen key was revoked' });
-  // Nothing starts by itself.
-  await renter.statusIs('stopped');
-  await renter.button('Start Sample');
-  await renter.statusIs('running');
-});
+  it('suspends an organization with all that it runs, and restores it', async () => {
+    await operator.link('Organizations');
+    await operator.link("Ann's organization");
+    await operator.act('Suspend', { Reason: 'it attacks other networks' });
+    await renter.seesInstances('stopped', 2);
+    await renter.page.getByRole('link', { name: 'Sample' }).first().click();
+    await renter.sees('it attacks other networks');
+    // What would be refused is not offered.
+    expect(await renter.page.getByRole('button', { name: 'Start Sample' }).count()).toBe(0);
+    await operator.act('Restore', { Reason: 'the stolen key was revoked' });
+    // Nothing starts by itself.
+    await renter.statusIs('stopped');
+    await renter.button('Start Sample');
+    await renter.statusIs('running');
+  });
 
-it('declares a machine lost, which ends what ran on it, and has it back with the disks that are still there', async () => {
-  // One instance runs, the other one is stopped.
-  const id = new URL(renter.page.url()).pathname.split('/').at(-1) ?? '';
-  const isUp = async () => (await containersOf(id)).some(({ State }) => State === 'running');
-  await real.killAgent();
-  await eventually('the control plane to notice', async () => !(await real.isConnected()));
-  await operator.lookAgain();
-  await operator.sees(`${host} is away`);
-  await operator.link('Look at the machine');
-  await operator.statusIs('away');
-  await operator.act('Declare lost');
-  await operator.statusIs('lost');
-  await renter.statusIs('error');
-  // Nobody can tell the host.
-  expect(await isUp()).toBe(true);
+  it('declares a machine lost, which ends what ran on it, and has it back with the disks that are still there', async () => {
+    // One instance runs, the other one is stopped.
+    const id = new URL(renter.page.url()).pathname.split('/').at(-1) ?? '';
+    const isUp = async () => (await containersOf(id)).some(({ State }) => State === 'running');
+    await real.killAgent();
+    await eventually('the control plane to notice', async () => !(await real.isConnected()));
+    await operator.lookAgain();
+    await operator.sees(`${host} is away`);
+    await operator.link('Look at the machine');
+    await operator.statusIs('away');
+    await operator.act('Declare lost');
+    await operator.statusIs('lost');
+    await renter.statusIs('error');
+    // Nobody can tell the host.
+    expect(await isUp()).toBe(true);
 
-  await real.startAgent();
-  await eventually('the host', () => real.isConnected(), 60_000);
-  await operator.statusIs('connected, cordoned');
-  await eventually('the workload to be stopped', async () => !(await isUp()), 90_000);
-  await operator.act('Uncordon');
-  await operator.statusIs('connected');
-  await renter.link('Instances');
-  await renter.page.locator(`main a[href^="/instances/"]:not([href*="${id}"])`).first().click();
-  await renter.button('Start Sample');
-  await renter.statusIs('running');
-  await Promise.all([operator.leave(), renter.leave()]);
+    await real.startAgent();
+    await eventually('the host', () => real.isConnected(), 60_000);
+    await operator.statusIs('connected, cordoned');
+    await eventually('the workload to be stopped', async () => !(await isUp()), 90_000);
+    await operator.act('Uncordon');
+    await operator.statusIs('connected');
+    await renter.link('Instances');
+    await renter.page.locator(`main a[href^="/instances/"]:not([href*="${id}"])`).first().click();
+    await renter.button('Start Sample');
+    await renter.statusIs('running');
+  });
 });

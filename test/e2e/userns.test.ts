@@ -71,14 +71,11 @@ describe('on a Docker that remaps user namespaces, on btrfs', () => {
     expect(/^Uid:\s+(\d+)/m.exec(status)?.[1]).toBe(String(FIRST_REMAPPED_ID));
   });
 
-  it('files are copied to it by SFTP, by scp of old and by rsync', async () => {
+  it('files are copied to it by SFTP', async () => {
     const file = real.path('upload');
     writeFileSync(file, 'x'.repeat(300_000));
     await renter.scp(up, file, '/root/by-sftp');
-    await renter.scp(up, file, '/root/by-scp', '-O');
-    await renter.rsync(up, file, '/root/by-rsync');
-    const sizes = await renter.ssh(up, 'wc -c < /root/by-sftp; wc -c < /root/by-scp; wc -c < /root/by-rsync');
-    expect(sizes.split(/\s+/)).toEqual(['300000', '300000', '300000']);
+    expect(await renter.ssh(up, 'wc -c < /root/by-sftp')).toBe('300000');
   });
 
   it('a guarded port shows its page to the token alone, and the log is read', async () => {

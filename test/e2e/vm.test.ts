@@ -2,7 +2,7 @@ import { connect, createServer, type AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { InstanceBody } from '../harness/api-client.js';
 import { statusIs } from '../harness/control-plane.js';
-import { importImage, removeImages, tinyDisk } from '../harness/disks.js';
+import { importImage, removeImages } from '../harness/disks.js';
 import { VM_DEBIAN, containersOf, docker } from '../harness/docker.js';
 import { eventually } from '../../scripts/eventually.js';
 import { RealPlatform, RealRenter, fingerprintOf } from '../harness/real.js';
@@ -12,34 +12,21 @@ import { Outside } from '../rig/outside.js';
 const BOOT_MS = 600_000;
 const LONG_MS = 180_000;
 const PATIENCE_MS = 900_000;
-const IDLES = 'gpurent/test-vm-deaf:1';
 const CORRUPT = 'gpurent/test-vm-corrupt:1';
 const FORBIDDEN = ['169.254.169.254', '10.99.99.99', '192.168.199.9'];
 const ONSTART = 'echo "onstart has run with $MINE"';
 
 let real: RealPlatform;
-/** Told to stop long before it is looked at: nothing waits for its deadline but itself. */
-let deaf: { renter: RealRenter; id: string };
 
 beforeAll(async () => {
-  await importImage(IDLES, { 'disk/disk.raw': tinyDisk('a guest that hears nothing', 'idles') });
   await importImage(CORRUPT, { 'disk/disk.qcow2': Buffer.from('QFI\xfb\0\0\0\x03 and nothing more', 'latin1') });
   const agentEnv = { GPURENT_AGENT_VMS: 'tcg', GPURENT_AGENT_VM_STOP_SECONDS: '150' };
   real = await RealPlatform.start({ gpus: 2, agentEnv });
-  deaf = await tellDeafGuestToStop();
 }, PATIENCE_MS);
 afterAll(async () => {
   await real.stop();
-  await removeImages(IDLES, CORRUPT);
+  await removeImages(CORRUPT);
 });
-
-async function tellDeafGuestToStop(): Promise<{ renter: RealRenter; id: string }> {
-  const renter = await RealRenter.on(real, { kind: 'vm', image: IDLES, mode: [] });
-  const { id } = await renter.deploy({ ssh_key_id: null });
-  await statusIs(renter.api, id, 'running', LONG_MS);
-  await renter.api.post(`/v1/instances/${id}/stop`);
-  return { renter, id };
-}
 
 /** Waits until SSH answers: a machine counts as running after some minutes even if it is silent. */
 async function answersSsh(renter: RealRenter, id: string): Promise<InstanceBody> {
@@ -169,16 +156,6 @@ describe('a Debian', () => {
     expect((await docker.listNetworks()).map(({ Name }) => Name)).not.toContain(`gpurent-${up.id}`);
     expect((await docker.listVolumes()).Volumes).toEqual([]);
   });
-});
-
-it('a guest that ignores the power button is powered off at the deadline', async () => {
-  const { renter, id } = deaf;
-  await statusIs(renter.api, id, 'stopped', BOOT_MS);
-  const log = await logOf(renter, id);
-  expect(log).toContain('asking the guest to shut down');
-  // It has hardly run: its grace is the least one, and nothing of the guest's own comes after the request.
-  expect(log).not.toContain('the machine is off');
-  await renter.destroy(id);
 });
 
 it('a corrupt disk fails the deploy with a reason', async () => {
