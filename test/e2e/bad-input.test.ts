@@ -49,13 +49,13 @@ it('an image that cannot be pulled fails the deploy with its reason', async () =
 });
 
 it('a Docker that is stopped, or a second agent, ends the agent with one line', async () => {
-  const stopped = real.runAgent({
+  const stopped = await real.runAgent({
     GPURENT_AGENT_DOCKER_SOCKET: '/nowhere/docker.sock',
     GPURENT_AGENT_STATE_DIR: real.copyOfState(),
   });
   expect(stopped.code).toBe(1);
   expectOneLine(stopped.stderr, /Docker does not answer at \/nowhere\/docker\.sock .*systemctl start docker/);
-  const second = real.runAgent({});
+  const second = await real.runAgent({});
   expect(second.code).toBe(1);
   expectOneLine(second.stderr, /another agent is running on this host/);
 });

@@ -37,8 +37,8 @@ it('another runtime that Docker knows runs containers: SSH, their disk and their
   await renter.destroy(id);
 });
 
-it('one that Docker does not know ends the agent with one line that says what to do', () => {
-  const { code, stderr } = real.runAgent({
+it('one that Docker does not know ends the agent with one line that says what to do', async () => {
+  const { code, stderr } = await real.runAgent({
     GPURENT_AGENT_CONTAINER_RUNTIME: 'unknown',
     GPURENT_AGENT_STATE_DIR: real.copyOfState(),
   });

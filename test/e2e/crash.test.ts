@@ -67,15 +67,15 @@ it('kill -9 of the agent while it runs one: the workload is never touched', asyn
 it('what brings a workload down can be done in a process of its own, beside the agent', async () => {
   const { id } = await renter.deploy();
   await agrees(id);
-  const found = () => JSON.parse(real.ask('carry-out', 'find', id).stdout) as { state: string };
-  expect(found()).toMatchObject({ state: 'running', instanceId: id });
+  const found = async () => JSON.parse((await real.ask('carry-out', 'find', id)).stdout) as { state: string };
+  expect(await found()).toMatchObject({ state: 'running', instanceId: id });
   await renter.api.post(`/v1/instances/${id}/stop`);
   await statusIs(renter.api, id, 'stopped', LONG_MS);
-  expect(real.ask('carry-out', 'stop', id)).toMatchObject({ code: 0, stdout: 'null' });
-  expect(found()).toMatchObject({ state: 'stopped', instanceId: id });
+  expect(await real.ask('carry-out', 'stop', id)).toMatchObject({ code: 0, stdout: 'null' });
+  expect(await found()).toMatchObject({ state: 'stopped', instanceId: id });
   await renter.destroy(id);
-  expect(real.ask('carry-out', 'remove', id).code).toBe(0);
-  expect(found()).toEqual({ state: 'absent' });
+  expect((await real.ask('carry-out', 'remove', id)).code).toBe(0);
+  expect(await found()).toEqual({ state: 'absent' });
 });
 
 it('an agent that has lost its journal finds its workloads by their labels', async () => {

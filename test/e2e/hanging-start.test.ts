@@ -48,12 +48,12 @@ it('an agent that is started while Docker hangs is connected, says so, and goes 
   await eventually('its connection to be gone', async () => !(await real.isConnected()));
   hangs = true;
   await real.startAgent();
-  expect(JSON.parse(real.ask('status', '--json').stdout)).toMatchObject({
+  expect(JSON.parse((await real.ask('status', '--json')).stdout)).toMatchObject({
     connected: true,
     dockerAvailable: false,
     workloads: [],
   });
-  expect(real.ask('status').stdout).toContain('Docker does NOT answer');
+  expect((await real.ask('status')).stdout).toContain('Docker does NOT answer');
   expect((await renter.api.get<InstanceBody>(`/v1/instances/${up.id}`)).status).toBe('running');
   await renter.api.post(`/v1/instances/${up.id}/stop`);
 

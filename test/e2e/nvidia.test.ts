@@ -133,7 +133,7 @@ it('a GPU that is broken leaves the market with a reason', async () => {
   );
   expect(broken).toMatchObject({ uuid: GPUS[0] });
   expect(broken?.reason).toMatch(/Xid 79 .*fallen off the bus/);
-  const { code, stdout } = real.ask('doctor');
+  const { code, stdout } = await real.ask('doctor');
   expect(code).toBe(1);
   expect(stdout).toMatch(/BAD +GPUs: 0: NVIDIA H100.*Xid 79/);
   expect(stdout).toMatch(/ok +container toolkit/);

@@ -21,12 +21,12 @@ beforeAll(async () => {
 });
 afterAll(() => real.stop());
 
-it('the owner of a host sees what runs on it, and nobody else does', () => {
-  const { code, stdout } = real.ask('status');
+it('the owner of a host sees what runs on it, and nobody else does', async () => {
+  const { code, stdout } = await real.ask('status');
   expect(code).toBe(0);
   expect(stdout).toContain('connected to the control plane');
   expect(stdout).toContain(`${up.id}  container  running  10 GB  SSH on ${up.ssh_port}`);
-  expect(JSON.parse(real.ask('status', '--json').stdout)).toMatchObject({
+  expect(JSON.parse((await real.ask('status', '--json')).stdout)).toMatchObject({
     connected: true,
     dockerAvailable: true,
     obstacle: '',
@@ -47,15 +47,15 @@ it('Prometheus scrapes it, on loopback, and nothing more', async () => {
   expect((await fetch(`http://${METRICS}/status`)).status).toBe(404);
 });
 
-it('the doctor finds nothing bad on a sound host, and says what to do on another', () => {
-  const sound = real.ask('doctor');
+it('the doctor finds nothing bad on a sound host, and says what to do on another', async () => {
+  const sound = await real.ask('doctor');
   expect(sound.stdout).not.toContain('BAD');
   expect(sound.code).toBe(0);
   for (const line of ['enrollment', 'guest tools', 'ports', 'egress guard', 'Docker', 'disk quota', 'GPUs']) {
     expect(sound.stdout).toMatch(new RegExp(`^(ok|WARN) +${line}: `, 'm'));
   }
   expect(sound.stdout).toMatch(/WARN +disk quota: one renter can fill the disk of all\n +put Docker’s data on XFS/);
-  const without = real.ask('doctor', '--gpus', 'nvidia');
+  const without = await real.ask('doctor', '--gpus', 'nvidia');
   expect(without.code).toBe(1);
   expect(without.stdout).toMatch(/BAD +GPUs: .*install the driver/);
 });
@@ -69,8 +69,8 @@ const enroll = async () => {
 it('an agent that does not run is said so', async () => {
   expect((await enroll()).stderr).toContain('stop it first: "systemctl stop gpurent-agent"');
   await real.killAgent();
-  expect(real.ask('status').code).toBe(1);
-  expect(real.ask('doctor').stdout).toMatch(
+  expect((await real.ask('status')).code).toBe(1);
+  expect((await real.ask('doctor')).stdout).toMatch(
     /BAD +enrollment: the agent does not run .*\n.*systemctl start gpurent-agent.*\nok +enrollment: .* which accepts this host/,
   );
 });
@@ -79,7 +79,7 @@ it('a host whose machine was removed is told the way back, and what it leaves wh
   await eventually('its absence', async () => !(await real.isConnected()), LONG_MS);
   await real.operator.post(`/v1/operator/machines/${real.hostId}/lost`);
   await real.operator.delete(`/v1/operator/machines/${real.hostId}`);
-  expect(real.ask('doctor').stdout).toMatch(/BAD +enrollment: .* an operator has removed this host.*\n.*--new/);
+  expect((await real.ask('doctor')).stdout).toMatch(/BAD +enrollment: .* an operator has removed this host.*\n.*--new/);
   const { code, stdout, stderr } = await enroll();
   expect(code).toBe(0);
   const { host_id: hostId } = JSON.parse(stdout) as { host_id: string };
@@ -89,6 +89,6 @@ it('a host whose machine was removed is told the way back, and what it leaves wh
   );
   expect(stderr).toContain(`is put aside: identity and journal of machine ${real.hostId}`);
   expect(existsSync(real.path(`agent/before-${real.hostId}/journal.db`))).toBe(true);
-  const doctor = real.ask('doctor').stdout;
+  const doctor = (await real.ask('doctor')).stdout;
   expect(doctor).toMatch(new RegExp(`WARN +left workloads: containers of machine ${real.hostId}`));
 });

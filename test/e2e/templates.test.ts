@@ -13,6 +13,7 @@ import { DEBIAN_IMAGE, docker, makeImage } from '../harness/docker.js';
 import { eventually } from '../../scripts/eventually.js';
 import { RealPlatform, RealRenter } from '../harness/real.js';
 
+const run = promisify(execFile);
 const LONG_MS = 180_000;
 const PREFIX = 'gpurent-stand-in';
 const ADD = fileURLToPath(new URL('../../dist/scripts/add-templates.js', import.meta.url));
@@ -46,11 +47,10 @@ let real: RealPlatform;
 let renter: RealRenter;
 let templates: TemplateBody[];
 
-const add = () =>
-  execFileSync(process.execPath, [ADD, '--api', real.api.baseUrl, '--images', PREFIX], {
-    env: { ...process.env, GPURENT_OPERATOR_TOKEN: real.operator.token },
-    encoding: 'utf8',
-  });
+const add = async () => {
+  const env = { ...process.env, GPURENT_OPERATOR_TOKEN: real.operator.token };
+  return (await run(process.execPath, [ADD, '--api', real.api.baseUrl, '--images', PREFIX], { env })).stdout;
+};
 
 beforeAll(async () => {
   await makeImage(RUNNER_IMAGE, ['WORKDIR /home/runner'], 'SIGTERM', DEBIAN_IMAGE);
@@ -58,7 +58,7 @@ beforeAll(async () => {
     await makeImage(`${PREFIX}/${name}`, [`CMD ${JSON.stringify(command)}`], 'SIGTERM', DEBIAN_IMAGE);
   }
   real = await RealPlatform.start();
-  add();
+  await add();
   renter = await RealRenter.on(real);
   const { items } = await renter.api.get<{ items: TemplateBody[] }>('/v1/templates?tab=recommended');
   templates = items;
@@ -87,9 +87,9 @@ const linked = (id: string, link: 'jupyter_url' | 'open_url') =>
   );
 
 describe('the system templates', () => {
-  it('are there once, however often they are added', () => {
+  it('are there once, however often they are added', async () => {
     expect(templates.map(({ name }) => name).sort()).toEqual(['Debian 12', 'PyTorch with JupyterLab', 'vLLM']);
-    expect(add()).toMatch(/vLLM: is there already/);
+    expect(await add()).toMatch(/vLLM: is there already/);
   });
 
   it('Debian: a machine to log into', async () => {
@@ -187,7 +187,7 @@ describe('the system templates', () => {
       ...{ GITHUB_TOKEN: 'token', REPOSITORY: 'me/it', API: real.api.baseUrl, KEY: secret },
       ...{ OFFER: renter.offerId, TEMPLATE: template, DISK_GB: '10' },
     };
-    const { stdout } = await promisify(execFile)('bash', ['-c', blockOf('github-runners.md', 'bash')], {
+    const { stdout } = await run('bash', ['-c', blockOf('github-runners.md', 'bash')], {
       env,
     }).catch((error: unknown) => {
       throw new Error((error as { stdout: string }).stdout, { cause: error });

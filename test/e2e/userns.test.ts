@@ -123,7 +123,7 @@ describe('on a Docker that remaps user namespaces, on btrfs', () => {
 
   it('the doctor says so, and a disk stays over a stop and a start', async () => {
     countAnew();
-    const { code, stdout } = real.ask('doctor');
+    const { code, stdout } = await real.ask('doctor');
     expect(code).toBe(0);
     expect(stdout).toMatch(
       /^ok +user namespaces: are remapped: root in a container is an unprivileged account on this host$/m,
@@ -181,15 +181,15 @@ describe('a Docker that is restarted so that it does not show the instances of t
     await renter.api.delete(`/v1/instances/${unwanted.id}`);
     // The agent that runs.
     await eventually('the agent to say so', () => complaints() > before, LONG_MS);
-    expect(JSON.parse(real.ask('status', '--json').stdout)).toMatchObject({ dockerAvailable: false });
-    const doctor = real.ask('doctor');
+    expect(JSON.parse((await real.ask('status', '--json')).stdout)).toMatchObject({ dockerAvailable: false });
+    const doctor = await real.ask('doctor');
     expect(doctor.code).toBe(1);
     expect(doctor.stdout).toMatch(
       /^BAD +data root: Docker keeps .* and does not show 2 instances that were made in .*\n +.*undo/m,
     );
     // An agent that starts now.
     await real.killAgent();
-    const { code, stderr } = real.runAgent({});
+    const { code, stderr } = await real.runAgent({});
     expect(code).toBe(1);
     expect(stderr.trim().split('\n')).toHaveLength(1);
     expect(stderr).toMatch(/does not show 2 instances .*their disks are not lost: undo what was changed/);

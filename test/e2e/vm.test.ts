@@ -49,7 +49,9 @@ it('a host that has booted one offers virtual machines, and its doctor says on w
   const renter = await RealRenter.on(real, { kind: 'vm' });
   const { items } = await renter.api.get<{ items: { machine: { vm_capable: boolean } }[] }>('/v1/offers');
   expect(items.map(({ machine }) => machine.vm_capable)).toContain(true);
-  expect(real.ask('doctor').stdout).toMatch(/virtual machines: a test machine has booted, on an emulated processor/);
+  expect((await real.ask('doctor')).stdout).toMatch(
+    /virtual machines: a test machine has booted, on an emulated processor/,
+  );
 });
 
 describe('a Debian', () => {
@@ -72,8 +74,8 @@ describe('a Debian', () => {
     );
   });
 
-  it('is shown to the owner of its host', () => {
-    expect(real.ask('status').stdout).toMatch(
+  it('is shown to the owner of its host', async () => {
+    expect((await real.ask('status')).stdout).toMatch(
       new RegExp(`${up.id}  vm  running  12 GB  SSH on ${String(up.ssh_port)}`),
     );
   });

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { execFile, execFileSync, spawn } from 'node:child_process';
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -184,25 +184,18 @@ export class RealPlatform {
     await this.startAgent();
   }
 
-  /** Runs the agent in the foreground until it gives up; answers its exit code and what it said. */
-  runAgent(env: Record<string, string>): { code: number | null; stderr: string } {
-    const { status, stderr } = spawnSync(process.execPath, [AGENT, 'run'], {
-      env: { ...process.env, ...this.agentEnv, ...env },
-      encoding: 'utf8',
-      timeout: 180_000,
-    });
-    return { code: status, stderr };
+  /** Runs the agent in the foreground until it gives up. */
+  runAgent(env: Record<string, string>): Promise<Ended> {
+    return endOf(run(process.execPath, [AGENT, 'run'], this.asHost(env, 180_000)));
   }
 
   /** What the agent's command line answers on this host. */
-  ask(...args: string[]): { code: number | null; stdout: string; stderr: string } {
-    const env = { ...process.env, ...this.agentEnv };
-    const { status, stdout, stderr } = spawnSync(process.execPath, [AGENT, ...args], {
-      env,
-      encoding: 'utf8',
-      timeout: 300_000,
-    });
-    return { code: status, stdout, stderr };
+  ask(...args: string[]): Promise<Ended> {
+    return endOf(run(process.execPath, [AGENT, ...args], this.asHost({}, 300_000)));
+  }
+
+  private asHost(env: Record<string, string>, timeout: number) {
+    return { env: { ...process.env, ...this.agentEnv, ...env }, timeout };
   }
 
   /** Has the agent look at its packet rules, GPUs and SSH now: it does so by itself only every half minute. */
@@ -280,6 +273,24 @@ export class RealPlatform {
       ...this.options.agentEnv,
     };
   }
+}
+
+/** How a program has ended. */
+interface Ended {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+/** Waits without blocking: a server closes connections that nobody looks at, and the next request would use one of them. */
+function endOf(running: Promise<{ stdout: string; stderr: string }>): Promise<Ended> {
+  return running.then(
+    (said) => ({ code: 0, ...said }),
+    (error: unknown) => {
+      const { code, stdout, stderr } = error as Ended;
+      return { code, stdout, stderr };
+    },
+  );
 }
 
 /** An emulated guest on a busy machine takes this long to log somebody in. */
