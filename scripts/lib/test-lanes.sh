@@ -109,7 +109,12 @@ with_docker() {
   "$@"
   stop_dockerd
 }
-docker_tests() { with_docker tests docker vitest docker; }
+docker_tests() { with_docker docker_files; }
+# Three files at a time, then those that all others on the engine would notice.
+docker_files() {
+  tests docker vitest docker
+  tests docker-alone vitest docker-alone
+}
 
 # For scripts/record-cli.
 recording_test() { # FILE

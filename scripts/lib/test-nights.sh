@@ -72,7 +72,7 @@ part_docker() {
   in_sandbox with_docker docker_rounds 5
 }
 docker_rounds() { # ROUNDS
-  for _ in $(seq "$1"); do docker_tests; done
+  for _ in $(seq "$1"); do docker_files; done
 }
 part_vm() {
   keep_vm_runner
