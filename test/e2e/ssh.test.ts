@@ -1,6 +1,7 @@
-import { execFileSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { InstanceBody } from '../harness/api-client.js';
 import { statusIs } from '../harness/control-plane.js';
@@ -9,6 +10,7 @@ import { eventually } from '../../scripts/eventually.js';
 import { RealPlatform, RealRenter } from '../harness/real.js';
 import { takePort } from '../harness/worker.js';
 
+const run = promisify(execFile);
 const LONG_MS = 180_000;
 const SERVER = ['sh', '-c', 'while :; do echo "from inside" | nc -l -p 7000 127.0.0.1; done'];
 const PYTHON_SERVER = ['python3', '/srv/app.py', '7000'];
@@ -74,7 +76,7 @@ describe.each([
   });
 
   it('shows the same host key after a stop and a start', async () => {
-    const before = hostKeyOf(up);
+    const before = await hostKeyOf(up);
     await eventually('the host key', async () => {
       const { ssh_host_key } = await renter.api.get<{ ssh_host_key: string | null }>(`/v1/instances/${up.id}`);
       return ssh_host_key === before;
@@ -83,7 +85,7 @@ describe.each([
     await statusIs(renter.api, up.id, 'stopped', LONG_MS);
     await renter.start(up.id);
     up = await statusIs(renter.api, up.id, 'running', LONG_MS);
-    expect(hostKeyOf(up)).toBe(before);
+    expect(await hostKeyOf(up)).toBe(before);
     expect(before).toMatch(/^ssh-ed25519 /);
   });
 });
@@ -109,10 +111,11 @@ function fetchText(url: string): Promise<string | undefined> {
   });
 }
 
-function hostKeyOf({ ssh_host, ssh_port }: InstanceBody): string {
-  const keys = execFileSync('ssh-keyscan', ['-t', 'ed25519', '-p', String(ssh_port), String(ssh_host)], {
-    encoding: 'utf8',
-    stdio: ['ignore', 'pipe', 'ignore'],
+/** ssh-keyscan waits five seconds for an answer, which a busy machine can take. */
+function hostKeyOf({ ssh_host, ssh_port }: InstanceBody): Promise<string> {
+  const args = ['-t', 'ed25519', '-p', String(ssh_port), String(ssh_host)];
+  return eventually('the host key', async () => {
+    const scanned = await run('ssh-keyscan', args).catch(() => undefined);
+    return scanned?.stdout.trim().split(' ').slice(1).join(' ');
   });
-  return keys.trim().split(' ').slice(1).join(' ');
 }
