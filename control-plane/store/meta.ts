@@ -1,4 +1,4 @@
-import { query } from './sql.js';
+import { compileOnce, query } from './sql.js';
 import type { Tx } from './store.js';
 
 /** A key of the table `meta`, which holds facts about the database itself. */
@@ -15,17 +15,23 @@ export type MetaKey =
   | 'zones_version';
 
 export function readMeta(tx: Tx, key: MetaKey): string | undefined {
-  return tx.get(query.selectFrom('meta').select('value').where('key', '=', key))?.value;
+  return tx.get(valueOf({ key }))?.value;
 }
 
+const valueOf = compileOnce(({ key }: { key: MetaKey }) =>
+  query.selectFrom('meta').select('value').where('key', '=', key),
+);
+
 export function writeMeta(tx: Tx, key: MetaKey, value: string): void {
-  tx.run(
-    query
-      .insertInto('meta')
-      .values({ key, value })
-      .onConflict((conflict) => conflict.column('key').doUpdateSet({ value })),
-  );
+  tx.run(putting({ key, value }));
 }
+
+const putting = compileOnce(({ key, value }: { key: MetaKey; value: string }) =>
+  query
+    .insertInto('meta')
+    .values({ key, value })
+    .onConflict((conflict) => conflict.column('key').doUpdateSet({ value })),
+);
 
 export function deleteMeta(tx: Tx, key: MetaKey): void {
   tx.run(query.deleteFrom('meta').where('key', '=', key));

@@ -2,7 +2,7 @@ import { actorOf, type Actor } from '../../domain/act.js';
 import type { ApiKeyKind, Caller, SessionCaller } from '../../domain/caller.js';
 import { Refusal, invalidField } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
-import { query, sql } from '../../store/sql.js';
+import { compileOnce, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { recordEvent } from '../events/record.js';
 import { faultOfBlock, readAllowedAddresses } from './allowed-addresses.js';
@@ -162,12 +162,19 @@ export function revokeKeysOf(tx: Tx, by: Actor, creatorId: string, personalIn?: 
  */
 export function expireApiKeys(platform: Platform): { expired: number } {
   if (!platform.clockSteps.isTrusted()) return { expired: 0 };
-  const due = platform.store.transact((tx) => {
-    const open = query.selectFrom('api_keys').selectAll().where('revoked_at', 'is', null);
-    return tx.all(open.where('expires_at', '<=', tx.now).orderBy('expires_at').limit(BATCH));
-  });
+  const due = platform.store.transact((tx) => tx.all(expiredAt({ now: tx.now })));
   return { expired: forEachInOwnTransaction(platform, due, (tx, key) => end(tx, key, 'api_key.expired')) };
 }
+
+const expiredAt = compileOnce(({ now }: { now: number }) =>
+  query
+    .selectFrom('api_keys')
+    .selectAll()
+    .where('revoked_at', 'is', null)
+    .where('expires_at', '<=', now)
+    .orderBy('expires_at')
+    .limit(sql.lit(BATCH)),
+);
 
 function revoke(tx: Tx, by: Actor, keys: Row<'api_keys'>[]): Row<'api_keys'>[] {
   for (const key of keys) {

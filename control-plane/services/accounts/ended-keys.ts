@@ -32,7 +32,7 @@ export function keyPurgerOf({ store, clock }: Pick<Platform, 'store' | 'clock'>)
     if (clock.monotonic() < dueAt) return 0;
     return store.transact((tx) => {
       // A workload in quarantine can become an instance of a key, which only its sealed origin names.
-      if (tx.get(anyQuarantined)) return wait();
+      if (tx.get(anyQuarantined({}))) return wait();
       const ended = tx.all(endedAfter({ ...from, before: tx.now - KEPT_MS }));
       const isAll = ended.length < KEYS_A_RUN;
       // Those that have deployed something stay: the next run must not look at the same ones again.
@@ -43,7 +43,7 @@ export function keyPurgerOf({ store, clock }: Pick<Platform, 'store' | 'clock'>)
   };
 }
 
-const anyQuarantined = query.selectFrom('quarantine').select('id').limit(sql.lit(1));
+const anyQuarantined = compileOnce(() => query.selectFrom('quarantine').select('id').limit(sql.lit(1)));
 
 function placeOf(key: Pick<Row<'api_keys'>, 'revoked_at' | 'id'> | undefined): Place {
   return { revoked_at: key?.revoked_at ?? START.revoked_at, id: key?.id ?? START.id };

@@ -27,11 +27,7 @@ export function uncountGuess(tx: Tx, userId: string): void {
 
 /** Forgets counts that are over, at most `most`. Returns how many. */
 export function purgeGuesses(tx: Tx, most: number): number {
-  const over = query
-    .selectFrom('factor_guesses')
-    .select('user_id')
-    .where('since', '<=', tx.now - GUESSES_MS);
-  const users = tx.all(over.orderBy('since').limit(most));
+  const users = tx.all(begunBefore({ before: tx.now - GUESSES_MS, most }));
   for (const { user_id } of users) tx.run(query.deleteFrom('factor_guesses').where('user_id', '=', user_id));
   return users.length;
 }
@@ -45,6 +41,10 @@ function tooMany(waitMs: number): Refusal {
     { retry_after_seconds: seconds },
   );
 }
+
+const begunBefore = compileOnce(({ before, most }: { before: number; most: number }) =>
+  query.selectFrom('factor_guesses').select('user_id').where('since', '<=', before).orderBy('since').limit(most),
+);
 
 const guessesOf = compileOnce(({ userId }: { userId: string }) =>
   query.selectFrom('factor_guesses').selectAll().where('user_id', '=', userId).limit(sql.lit(1)),

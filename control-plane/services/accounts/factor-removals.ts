@@ -2,7 +2,7 @@ import { SYSTEM, anOperator, userActor, type Act, type Actor } from '../../domai
 import type { AccountCaller, Operator } from '../../domain/caller.js';
 import { Refusal } from '../../domain/refusal.js';
 import { REMOVAL_MS } from '../../domain/second-factor.js';
-import { insertRow, query, sql } from '../../store/sql.js';
+import { compileOnce, insertRow, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { recordAct } from '../system/acts.js';
 import { recordAudit } from '../system/audit.js';
@@ -97,7 +97,7 @@ export function factorRemoverOf(platform: Platform): () => { removed: number } {
   return () => {
     if (!platform.clockSteps.isTrusted()) return { removed: 0 };
     return platform.store.transact((tx) => {
-      const due = tx.all(removals().where('effective_at', '<=', tx.now).orderBy('effective_at').limit(BATCH));
+      const due = tx.all(dueAt({ now: tx.now }));
       for (const removal of due) {
         if (isOperator(tx, removal.asked_by)) carryOut(platform, tx, removal);
         else cancel(tx, removal);
@@ -106,6 +106,10 @@ export function factorRemoverOf(platform: Platform): () => { removed: number } {
     });
   };
 }
+
+const dueAt = compileOnce(({ now }: { now: number }) =>
+  removals().where('effective_at', '<=', now).orderBy('effective_at').limit(sql.lit(BATCH)),
+);
 
 function carryOut(platform: Platform, tx: Tx, { user_id: userId, email, asked_by, reason }: RemovalDetails): void {
   forgetFactorsOf(tx, userId);

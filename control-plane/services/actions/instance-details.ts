@@ -3,7 +3,7 @@ import { allowedActions, type InstanceAction, type InstanceStatus } from '../../
 import { withoutValues } from '../../domain/environment.js';
 import { instancePorts } from '../../domain/template-port.js';
 import { oncePer } from '../../store/remembered.js';
-import { query } from '../../store/sql.js';
+import { compileOnce, query, rowById } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { getOrganization } from '../accounts/organizations.js';
 import { readTemplateSnapshot, type TemplateDetails } from '../catalogue/stored-template.js';
@@ -55,13 +55,19 @@ export function describeInstance(platform: Platform, tx: Tx, instance: Instance)
 }
 
 function describeRented(tx: Tx, offerId: string): Rented {
-  const its = query.selectFrom('offers').innerJoin('machines', 'machines.id', 'offers.machine_id');
-  const columns = ['offers.gpu_model', 'offers.num_gpus', 'machines.name', 'machines.region'] as const;
-  const found = tx.get(its.select(columns).where('offers.id', '=', offerId));
+  const found = tx.get(offered({ offerId }));
   if (!found) throw new Error(`there is no offer ${offerId}`);
   const { gpu_model, num_gpus, name, region } = found;
   return { gpu_model, num_gpus, machine: { name, region } };
 }
+
+const offered = compileOnce(({ offerId }: { offerId: string }) =>
+  query
+    .selectFrom('offers')
+    .innerJoin('machines', 'machines.id', 'offers.machine_id')
+    .select(['offers.gpu_model', 'offers.num_gpus', 'machines.name', 'machines.region'])
+    .where('offers.id', '=', offerId),
+);
 
 /**
  * Returns an instance as callers see it who may not see its secrets: without access token, also in its links, and without the values of
@@ -94,7 +100,7 @@ function withoutToken(link: string | null): string | null {
 }
 
 function describeKey(tx: Tx, id: string): InstanceDetails['deployed_via_api_key'] {
-  const key = tx.get(query.selectFrom('api_keys').selectAll().where('id', '=', id));
+  const key = tx.get(rowById('api_keys', id));
   return key
     ? { id: key.id, name: key.name, kind: key.kind, prefix: key.prefix, revoked: key.revoked_at !== null }
     : null;

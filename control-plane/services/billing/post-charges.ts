@@ -37,16 +37,18 @@ export function postCharges(tx: Tx, settlements: ReadonlyMap<string, Settlement>
 type Booking = Settlement['bookings'][number] & { organizationId: string; id: string };
 
 function moveIntervals(tx: Tx, intervals: Settlement['intervals']): void {
-  tx.run(
-    statement(sql`
-      UPDATE meter_intervals SET
-        settled_to = json_extract(value, '$.settledTo'),
-        attested_to = max(attested_to, json_extract(value, '$.settledTo')),
-        written_off_ms = written_off_ms + json_extract(value, '$.absorbedMs'),
-        written_off_micro = written_off_micro + json_extract(value, '$.absorbedMicro')
-      FROM json_each(${JSON.stringify(intervals)}) WHERE meter_intervals.id = json_extract(value, '$.id')`),
-  );
+  tx.run(moving({ intervals: JSON.stringify(intervals) }));
 }
+
+const moving = compileOnce(({ intervals }: { intervals: string }) =>
+  statement(sql`
+    UPDATE meter_intervals SET
+      settled_to = json_extract(value, '$.settledTo'),
+      attested_to = max(attested_to, json_extract(value, '$.settledTo')),
+      written_off_ms = written_off_ms + json_extract(value, '$.absorbedMs'),
+      written_off_micro = written_off_micro + json_extract(value, '$.absorbedMicro')
+    FROM json_each(${intervals}) WHERE meter_intervals.id = json_extract(value, '$.id')`),
+);
 
 /** Returns what the charges of each instance are added up by: to read that here spares another search. */
 function addToInstances(tx: Tx, bookings: readonly Booking[]): ChargedInstance[] {
@@ -55,33 +57,37 @@ function addToInstances(tx: Tx, bookings: readonly Booking[]): ChargedInstance[]
     const sum = its.get(instanceId) ?? { instanceId, gpu: 0, disk: 0, chargedMicro: 0 };
     its.set(instanceId, { ...sum, [meter]: ms, chargedMicro: sum.chargedMicro + chargedMicro });
   }
-  return tx.all(
-    statement<ChargedInstance>(sql`
-      UPDATE instances SET
-        gpu_settled_ms = gpu_settled_ms + json_extract(value, '$.gpu'),
-        disk_settled_ms = disk_settled_ms + json_extract(value, '$.disk'),
-        spend_micro = spend_micro + json_extract(value, '$.chargedMicro')
-      FROM json_each(${JSON.stringify([...its.values()])}) WHERE instances.id = json_extract(value, '$.instanceId')
-      RETURNING id, machine_id, template_id, api_key_id, deployed_by, label`),
-  );
+  return tx.all(addingToInstances({ sums: JSON.stringify([...its.values()]) }));
 }
+
+const addingToInstances = compileOnce(({ sums }: { sums: string }) =>
+  statement<ChargedInstance>(sql`
+    UPDATE instances SET
+      gpu_settled_ms = gpu_settled_ms + json_extract(value, '$.gpu'),
+      disk_settled_ms = disk_settled_ms + json_extract(value, '$.disk'),
+      spend_micro = spend_micro + json_extract(value, '$.chargedMicro')
+    FROM json_each(${sums}) WHERE instances.id = json_extract(value, '$.instanceId')
+    RETURNING id, machine_id, template_id, api_key_id, deployed_by, label`),
+);
 
 function addToLedger(tx: Tx, bookings: readonly Booking[]): void {
   const hour = tx.now - (tx.now % HOUR_MS);
-  tx.run(
-    statement(sql`
-      INSERT INTO transactions (id, organization_id, kind, amount_micro, instance_id, meter, hour, created_at)
-      SELECT
-        json_extract(value, '$.id'), json_extract(value, '$.organizationId'), 'charge',
-        -json_extract(value, '$.chargedMicro'), json_extract(value, '$.instanceId'), json_extract(value, '$.meter'),
-        max(${hour}, coalesce((
-          SELECT max(hour) FROM transactions
-          WHERE instance_id = json_extract(value, '$.instanceId') AND meter = json_extract(value, '$.meter')), 0)),
-        ${tx.now}
-      FROM json_each(${JSON.stringify(bookings)}) WHERE true
-      ON CONFLICT (instance_id, meter, hour) DO UPDATE SET amount_micro = amount_micro + excluded.amount_micro`),
-  );
+  tx.run(addingToLedger({ hour, now: tx.now, bookings: JSON.stringify(bookings) }));
 }
+
+const addingToLedger = compileOnce(({ hour, now, bookings }: { hour: number; now: number; bookings: string }) =>
+  statement(sql`
+    INSERT INTO transactions (id, organization_id, kind, amount_micro, instance_id, meter, hour, created_at)
+    SELECT
+      json_extract(value, '$.id'), json_extract(value, '$.organizationId'), 'charge',
+      -json_extract(value, '$.chargedMicro'), json_extract(value, '$.instanceId'), json_extract(value, '$.meter'),
+      max(${hour}, coalesce((
+        SELECT max(hour) FROM transactions
+        WHERE instance_id = json_extract(value, '$.instanceId') AND meter = json_extract(value, '$.meter')), 0)),
+      ${now}
+    FROM json_each(${bookings}) WHERE true
+    ON CONFLICT (instance_id, meter, hour) DO UPDATE SET amount_micro = amount_micro + excluded.amount_micro`),
+);
 
 /** Deletes entries that no settlement needs any more, because all time before them is settled. */
 function forgetEntries(tx: Tx, organizations: readonly string[]): void {

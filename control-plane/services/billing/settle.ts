@@ -1,7 +1,7 @@
 import { messageOf } from '../../../shared/coded-error.js';
 import { MINUTE_MS } from '../../../shared/time.js';
 import { settle, type Settlement } from '../../domain/settlement.js';
-import { compileOnce, listIn, listOf, query } from '../../store/sql.js';
+import { compileOnce, listIn, query, sql } from '../../store/sql.js';
 import { StoreUnavailable, type Tx } from '../../store/store.js';
 import { forEachInOwnTransaction } from '../system/for-each.js';
 import type { Platform } from '../system/platform.js';
@@ -59,12 +59,19 @@ const settleOne = (platform: Platform) => (tx: Tx, id: string) => {
 
 /** Returns the organizations that have been due longest, without `but`. */
 function findDue(store: Platform['store'], but: readonly string[]): string[] {
-  return store.transact((tx) => {
-    const due = query.selectFrom('organizations').select('id').where('settle_at', '<=', tx.now);
-    const next = due.where('id', 'not in', listOf(but)).orderBy('settle_at').limit(ORGANIZATIONS_A_RUN);
-    return tx.all(next).map(({ id }) => id);
-  });
+  const due = store.transact((tx) => tx.all(dueAt({ now: tx.now, but: JSON.stringify(but) })));
+  return due.map(({ id }) => id);
 }
+
+const dueAt = compileOnce(({ now, but }: { now: number; but: string }) =>
+  query
+    .selectFrom('organizations')
+    .select('id')
+    .where('settle_at', '<=', now)
+    .where('id', 'not in', listIn(but))
+    .orderBy('settle_at')
+    .limit(sql.lit(ORGANIZATIONS_A_RUN)),
+);
 
 /**
  * Charges usage up to now, enforces the balances and limits, and warns of what is to come, in one transaction. Settling twice charges nothing

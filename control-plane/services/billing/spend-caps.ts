@@ -145,7 +145,7 @@ function checkCreating(tx: Tx, owner: Owner, before: Caps | undefined, caps: Cap
 }
 
 function findCap(tx: Tx, id: string): Row<'spend_caps'> | undefined {
-  return tx.get(query.selectFrom('spend_caps').selectAll().where('id', '=', id));
+  return tx.get(rowById('spend_caps', id));
 }
 
 function ownerOf(tx: Tx, { organizationId }: Caller, apiKeyId: string | null): Owner {

@@ -3,7 +3,7 @@ import { leavesEnough, tooNearLimit, type InstanceLimits } from '../../domain/in
 import { Refusal } from '../../domain/refusal.js';
 import { PERIODS, periodAt, type Period } from '../../domain/spend-cap.js';
 import type { Row } from '../../store/schema.js';
-import { query } from '../../store/sql.js';
+import { rowById } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { Instance, LiveInstance } from '../instances/queries.js';
 import { spentByDay, spentIn } from './spent-days.js';
@@ -25,7 +25,7 @@ export interface CapState {
 export function findCaps(tx: Tx, { organizationId, apiKeyId }: Spender): CapState[] {
   const ids = apiKeyId === null ? [organizationId] : [organizationId, apiKeyId];
   return ids.flatMap((id) => {
-    const cap = tx.get(query.selectFrom('spend_caps').selectAll().where('id', '=', id));
+    const cap = tx.get(rowById('spend_caps', id));
     if (!cap) return [];
     const days = spentByDay(tx, { organizationId, apiKeyId: cap.api_key_id, from: periodAt('month', tx.now).from });
     const spentOf = (period: Period) => spentIn(days, periodAt(period, tx.now));

@@ -1,6 +1,6 @@
 import type { InstanceStatus } from '../../domain/instance-state.js';
 import { balanceDanger, diskDanger, isNews, nextDiskWarning, warnedHours, type Danger } from '../../domain/warning.js';
-import { query, sql, updateRows } from '../../store/sql.js';
+import { compileOnce, query, sql, updateRows } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { getOrganization } from '../accounts/organizations.js';
 import { recordEvent } from '../events/record.js';
@@ -43,7 +43,14 @@ export function warnOfDisks(platform: Platform, tx: Tx, id: string): void {
 const AT_RISK: readonly InstanceStatus[] = ['stopped', 'error'];
 
 function countAtRisk(tx: Tx, organizationId: string): number {
-  const its = query.selectFrom('instances').where('organization_id', '=', organizationId);
-  const live = its.where('status', '<>', sql.lit('destroyed')).where('status', 'in', AT_RISK);
-  return tx.get(live.select(({ fn }) => fn.countAll<number>().as('count')))?.count ?? 0;
+  return tx.get(atRiskOf({ organizationId }))?.count ?? 0;
 }
+
+const atRiskOf = compileOnce(({ organizationId }: { organizationId: string }) =>
+  query
+    .selectFrom('instances')
+    .where('organization_id', '=', organizationId)
+    .where('status', '<>', sql.lit('destroyed'))
+    .where('status', 'in', AT_RISK)
+    .select(({ fn }) => fn.countAll<number>().as('count')),
+);

@@ -1,4 +1,4 @@
-import { query, sql } from '../../store/sql.js';
+import { compileOnce, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { Encryption } from '../secrets/encryption.js';
 import type { Platform } from '../system/platform.js';
@@ -32,19 +32,22 @@ export function endTemplate({ encryption }: Pick<Platform, 'encryption'>, tx: Tx
 
 /** Ends the templates that an earlier release has deactivated and kept whole, at most {@link TEMPLATES_A_RUN}. Returns the number. */
 export function endOldTemplates(platform: Platform, tx: Tx): number {
-  const whole = query
-    .selectFrom('templates')
-    .select(['id', 'deactivated_at'])
-    .where('deactivated_at', '<=', tx.now)
-    .where('hash_id', '<>', sql.lit(EMPTIED))
-    .limit(sql.lit(TEMPLATES_A_RUN));
-  const found = tx.all(whole);
+  const found = tx.all(whole({ now: tx.now }));
   for (const { id, deactivated_at } of found) endTemplate(platform, tx, id, deactivated_at ?? tx.now);
   return found.length;
 }
 
 /** The `hash_id` of what runs nothing any more: no template has it. An index of the templates that are still whole knows it. */
 const EMPTIED = '';
+
+const whole = compileOnce(({ now }: { now: number }) =>
+  query
+    .selectFrom('templates')
+    .select(['id', 'deactivated_at'])
+    .where('deactivated_at', '<=', now)
+    .where('hash_id', '<>', sql.lit(EMPTIED))
+    .limit(sql.lit(TEMPLATES_A_RUN)),
+);
 
 /** Returns the columns without which a row is short. */
 function emptied(encryption: Encryption) {

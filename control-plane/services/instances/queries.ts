@@ -26,9 +26,17 @@ export function unknownInstance(): Refusal {
 
 /** Returns the instances of an organization in one status, which is not `destroyed`. */
 export function instancesIn(tx: Tx, organizationId: string, status: Exclude<InstanceStatus, 'destroyed'>): Instance[] {
-  const its = query.selectFrom('instances').selectAll().where('organization_id', '=', organizationId);
-  return tx.all(its.where('status', '=', status).where('status', '<>', sql.lit('destroyed')));
+  return tx.all(liveIn({ organizationId, status }));
 }
+
+const liveIn = compileOnce(({ organizationId, status }: { organizationId: string; status: InstanceStatus }) =>
+  query
+    .selectFrom('instances')
+    .selectAll()
+    .where('organization_id', '=', organizationId)
+    .where('status', '=', status)
+    .where('status', '<>', sql.lit('destroyed')),
+);
 
 /** The newest first, in the order of the index that {@link liveIdsOf} and {@link sizesOf} use. */
 export const INSTANCE_ORDER: Order<Pick<Instance, 'created_at'> & { position: number }> = {

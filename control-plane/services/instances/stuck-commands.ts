@@ -14,9 +14,13 @@ export function openCommands() {
     .where('machines.lost_at', 'is', null);
 }
 
+/** Returns the time since which a command that is stuck at `now` makes no progress. */
+export function stuckCutoff(now: number): number {
+  return now - NEED_AFTER_MS.command_stuck;
+}
+
 /** Selects those of them that are stuck, by one rule for the metric's alert, the overview and the event. */
-export function stuckCommands(now: number) {
-  const cutoff = now - NEED_AFTER_MS.command_stuck;
+export function stuckCommands(cutoff: number) {
   // The first condition follows from the second, and has an index.
   return openCommands().where('commands.created_at', '<', cutoff).where(RESTS_SINCE, '<', cutoff);
 }

@@ -45,15 +45,20 @@ export function noteNetwork({ mail }: Platform, tx: Tx, userId: string, network:
 
 /** Deletes networks that nobody has signed in from for half a year, at most `most`. Returns the number. */
 export function purgeNetworks(tx: Tx, most: number): number {
-  const old = query
-    .selectFrom('known_networks')
-    .select(['user_id', 'network'])
-    .where('seen_at', '<=', tx.now - REMEMBERED_MS);
-  const found = tx.all(old.orderBy('seen_at').limit(most));
+  const found = tx.all(seenBefore({ before: tx.now - REMEMBERED_MS, most }));
   for (const { user_id, network } of found)
     tx.run(query.deleteFrom('known_networks').where('user_id', '=', user_id).where('network', '=', network));
   return found.length;
 }
+
+const seenBefore = compileOnce(({ before, most }: { before: number; most: number }) =>
+  query
+    .selectFrom('known_networks')
+    .select(['user_id', 'network'])
+    .where('seen_at', '<=', before)
+    .orderBy('seen_at')
+    .limit(most),
+);
 
 function isKnown(tx: Tx, userId: string, network: string): boolean {
   return (

@@ -1,7 +1,7 @@
 import type { InstanceStatus } from '../../domain/instance-state.js';
 import type { Meter } from '../../domain/money.js';
 import type { Row } from '../../store/schema.js';
-import { insertRow, query, sql, updateRows } from '../../store/sql.js';
+import { compileOnce, insertRow, query, sql, updateRows } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 
 export type IntervalRow = Row<'meter_intervals'>;
@@ -37,10 +37,18 @@ export function switchMeter(tx: Tx, before: InstanceStatus, instance: MeteredIns
 
 /** Returns the latest known run. After a stop that timed out, the run that should have stopped goes on. */
 function lastRun(tx: Tx, instanceId: string): KnownRun | undefined {
-  const runs = query.selectFrom('meter_intervals').select(['run_id', 'run_began_at']);
-  const its = runs.where('instance_id', '=', instanceId).where('run_began_at', 'is not', null);
-  return tx.get(its.orderBy('id', 'desc').limit(1));
+  return tx.get(lastRunOf({ instanceId }));
 }
+
+const lastRunOf = compileOnce(({ instanceId }: { instanceId: string }) =>
+  query
+    .selectFrom('meter_intervals')
+    .select(['run_id', 'run_began_at'])
+    .where('instance_id', '=', instanceId)
+    .where('run_began_at', 'is not', null)
+    .orderBy('id', 'desc')
+    .limit(sql.lit(1)),
+);
 
 /**
  * Opens an interval at `since`, but not before the end of the instance's last one, so that no time is metered twice. Does nothing if
@@ -74,14 +82,14 @@ function closeMeter(tx: Tx, instanceId: string): void {
 export function endInterval(tx: Tx, { id, meter, settled_to, attested_to }: IntervalRow, at: number): void {
   const closed_at = Math.max(at, meter === 'gpu' ? attested_to : settled_to);
   const ended = meter === 'gpu' ? { closed_at } : { closed_at, attested_to: closed_at };
-  tx.run(query.updateTable('meter_intervals').set(ended).where('id', '=', id));
+  tx.run(updateRows('meter_intervals', ended, { id }));
 }
 
 /** Ends an open interval where the balance ran out (`at`), or where it is already settled. GPU time after that is not charged. */
 export function cutInterval(tx: Tx, { id, attested_to, settled_to }: IntervalRow, at: number): void {
   const closed_at = Math.max(at, settled_to);
   const ended = { closed_at, attested_to: Math.min(attested_to, closed_at) };
-  tx.run(query.updateTable('meter_intervals').set(ended).where('id', '=', id));
+  tx.run(updateRows('meter_intervals', ended, { id }));
 }
 
 /**
@@ -89,16 +97,27 @@ export function cutInterval(tx: Tx, { id, attested_to, settled_to }: IntervalRow
  * ignored.
  */
 function lastEnd(tx: Tx, instanceId: string): number {
-  const its = query.selectFrom('meter_intervals').select('closed_at').where('instance_id', '=', instanceId);
-  const end = tx.get(its.orderBy('id', 'desc').limit(1))?.closed_at ?? -Infinity;
+  const end = tx.get(lastOf({ instanceId }))?.closed_at ?? -Infinity;
   return end > tx.now ? -Infinity : end;
 }
 
+const lastOf = compileOnce(({ instanceId }: { instanceId: string }) =>
+  query
+    .selectFrom('meter_intervals')
+    .select('closed_at')
+    .where('instance_id', '=', instanceId)
+    .orderBy('id', 'desc')
+    .limit(sql.lit(1)),
+);
+
 /** Returns the open interval of an instance, or undefined. */
 export function openInterval(tx: Tx, instanceId: string): IntervalRow | undefined {
-  const its = query.selectFrom('meter_intervals').selectAll().where('instance_id', '=', instanceId);
-  return tx.get(its.where('closed_at', 'is', null));
+  return tx.get(openOf({ instanceId }));
 }
+
+const openOf = compileOnce(({ instanceId }: { instanceId: string }) =>
+  query.selectFrom('meter_intervals').selectAll().where('instance_id', '=', instanceId).where('closed_at', 'is', null),
+);
 
 /** Ends intervals at their attested time, because no host will report the rest any more. The rest is never charged. */
 export function dropUnreported(tx: Tx, whose: 'instance_id' | 'machine_id', id: string): void {

@@ -3,7 +3,7 @@ import { WAIT_WORDS, waitReason } from '../../domain/wait.js';
 import { query, rowById, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { ignoredStops, nameStop } from '../billing/ignored-stops.js';
-import { stuckCommands } from '../instances/stuck-commands.js';
+import { stuckCommands, stuckCutoff } from '../instances/stuck-commands.js';
 import { findStep } from '../system/clock-steps.js';
 import type { Platform } from '../system/platform.js';
 import { COUNT, countQuarantined, oldestMail, settlementLag } from './counts.js';
@@ -56,7 +56,7 @@ function workerNeed({ workerRuns }: Platform): Need[] {
 }
 
 function stuckNeed({ connections }: Platform, tx: Tx): Need[] {
-  const stuck = stuckCommands(tx.now);
+  const stuck = stuckCommands(stuckCutoff(tx.now));
   const { count = 0 } = tx.get(stuck.select(COUNT)) ?? {};
   const first = stuck
     .leftJoin('organizations', 'organizations.id', 'instances.organization_id')

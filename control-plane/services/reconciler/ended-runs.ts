@@ -1,5 +1,5 @@
 import type { EndedRun } from '../../../shared/gen/gpurent/agent/v1/agent.js';
-import { query } from '../../store/sql.js';
+import { compileOnce, insertRow, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { MAX_RUN_ID_CHARS } from '../machines/message-validation.js';
 import type { Instance } from '../instances/queries.js';
@@ -30,23 +30,40 @@ function chargeEndedRun(tx: Tx, instance: Instance, { runId, ranMs, endedMsAgo }
   const { id: instance_id, organization_id, machine_id } = instance;
   const times = { opened_at, closed_at, attested_to: closed_at, settled_to: opened_at, run_began_at: ended - ranMs };
   const interval = { instance_id, organization_id, machine_id, meter: 'gpu', run_id: runId, ...times } as const;
-  tx.run(query.insertInto('meter_intervals').values(interval));
+  tx.run(insertRow('meter_intervals', interval));
   settleSoon(tx, organization_id);
   return noteStarted(tx, instance, opened_at);
 }
 
 function isMetered(tx: Tx, instanceId: string, runId: string): boolean {
-  const its = query.selectFrom('meter_intervals').select('id').where('instance_id', '=', instanceId);
-  return tx.get(its.where('run_id', '=', runId).limit(1)) !== undefined;
+  return tx.get(intervalOf({ instanceId, runId })) !== undefined;
 }
+
+const intervalOf = compileOnce(({ instanceId, runId }: { instanceId: string; runId: string }) =>
+  query
+    .selectFrom('meter_intervals')
+    .select('id')
+    .where('instance_id', '=', instanceId)
+    .where('run_id', '=', runId)
+    .limit(sql.lit(1)),
+);
 
 /**
  * Returns the end of the last GPU interval, Infinity while it is open, and -Infinity without one. An end in the future dates from
  * before the clock was set back, and is ignored.
  */
 function endOfLast(tx: Tx, instanceId: string): number {
-  const its = query.selectFrom('meter_intervals').select('closed_at').where('instance_id', '=', instanceId);
-  const last = tx.get(its.where('meter', '=', 'gpu').orderBy('id', 'desc').limit(1));
+  const last = tx.get(lastOf({ instanceId }));
   if (last?.closed_at === null) return Infinity;
   return last === undefined || last.closed_at > tx.now ? -Infinity : last.closed_at;
 }
+
+const lastOf = compileOnce(({ instanceId }: { instanceId: string }) =>
+  query
+    .selectFrom('meter_intervals')
+    .select('closed_at')
+    .where('instance_id', '=', instanceId)
+    .where('meter', '=', 'gpu')
+    .orderBy('id', 'desc')
+    .limit(sql.lit(1)),
+);

@@ -1,4 +1,4 @@
-import { query } from '../../store/sql.js';
+import { compileOnce, query, sql, updateRows } from '../../store/sql.js';
 import { forEachInOwnTransaction } from '../system/for-each.js';
 import type { Platform } from '../system/platform.js';
 import { findInstance } from '../instances/queries.js';
@@ -8,13 +8,15 @@ const BATCH = 200;
 
 /** Releases the GPUs of instances that have been stopped for as long as their offer allows. Returns the number of instances. */
 export function releaseHeldGpus(platform: Platform): { considered: number } {
-  const due = platform.store.transact((tx) =>
-    tx.all(query.selectFrom('instances').select('id').where('release_gpus_at', '<=', tx.now).limit(BATCH)),
-  );
+  const due = platform.store.transact((tx) => tx.all(dueAt({ now: tx.now })));
   const considered = forEachInOwnTransaction(platform, due, (tx, { id }) => {
     const instance = findInstance(tx, id);
     if (instance) considerRelease(tx, instance);
-    tx.run(query.updateTable('instances').set({ release_gpus_at: null }).where('id', '=', id));
+    tx.run(updateRows('instances', { release_gpus_at: null }, { id }));
   });
   return { considered };
 }
+
+const dueAt = compileOnce(({ now }: { now: number }) =>
+  query.selectFrom('instances').select('id').where('release_gpus_at', '<=', now).limit(sql.lit(BATCH)),
+);

@@ -1,5 +1,5 @@
 import type { InstanceErrorCode } from '../../domain/instance-codes.js';
-import { query, sql } from '../../store/sql.js';
+import { compileOnce, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { forEachInOwnTransaction } from '../system/for-each.js';
 import { stopMeteringDisks } from '../metering/disks.js';
@@ -52,18 +52,8 @@ export function writeOffUnheard(tx: Tx, machineId: string): void {
  * Moves instances in `destroying` on lost or removed machines to `destroyed` without their hosts. Returns the number destroyed.
  */
 export function settleLostMachines(platform: Platform): { destroyed: number } {
-  const stranded = platform.store.transact((tx) =>
-    tx.all(
-      query
-        .selectFrom('instances')
-        .innerJoin('machines', 'machines.id', 'instances.machine_id')
-        .select('instances.id')
-        .where('instances.status', '=', 'destroying')
-        .where('instances.status', '<>', sql.lit('destroyed'))
-        .where((eb) => eb.or([eb('machines.lost_at', 'is not', null), eb('machines.removed_at', 'is not', null)])),
-    ),
-  );
-  const destroyed = forEachInOwnTransaction(platform, stranded, (tx, { id }) => {
+  const found = platform.store.transact((tx) => tx.all(stranded({})));
+  const destroyed = forEachInOwnTransaction(platform, found, (tx, { id }) => {
     const instance = findInstance(tx, id);
     if (instance?.status !== 'destroying') return;
     const message = 'the machine is lost; if it comes back, its host removes the container and the disk';
@@ -72,6 +62,16 @@ export function settleLostMachines(platform: Platform): { destroyed: number } {
   });
   return { destroyed };
 }
+
+const stranded = compileOnce(() =>
+  query
+    .selectFrom('instances')
+    .innerJoin('machines', 'machines.id', 'instances.machine_id')
+    .select('instances.id')
+    .where('instances.status', '=', 'destroying')
+    .where('instances.status', '<>', sql.lit('destroyed'))
+    .where((eb) => eb.or([eb('machines.lost_at', 'is not', null), eb('machines.removed_at', 'is not', null)])),
+);
 
 /** Frees the GPU claims and closes the open commands of a machine that is removed, because it never comes back. */
 export function forgetHost(tx: Tx, machineId: string): void {

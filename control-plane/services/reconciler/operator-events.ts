@@ -1,10 +1,10 @@
 import { MINUTE_MS } from '../../../shared/time.js';
 import { GRACE_MS } from '../../domain/deadlines.js';
 import { OPERATORS } from '../../domain/event.js';
-import { query, sql, updateRows } from '../../store/sql.js';
+import { compileOnce, query, sql, updateRows } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { recordEvent } from '../events/record.js';
-import { stuckCommands } from '../instances/stuck-commands.js';
+import { stuckCommands, stuckCutoff } from '../instances/stuck-commands.js';
 import { nameOfMachine } from '../machines/machines.js';
 import type { Platform } from '../system/platform.js';
 import { Absences } from './absences.js';
@@ -48,14 +48,16 @@ function tellOfOthers({ store, clockSteps }: Platform): number {
 type Stuck = ReturnType<typeof findStuck>[number];
 
 function findStuck(tx: Tx) {
-  return tx.all(
-    stuckCommands(tx.now)
-      .select(['commands.id', 'commands.instance_id', 'commands.machine_id', 'commands.kind', 'commands.created_at'])
-      .where('commands.stuck_since', 'is', null)
-      .orderBy('commands.created_at')
-      .limit(MOST.stuck),
-  );
+  return tx.all(newlyStuck({ cutoff: stuckCutoff(tx.now) }));
 }
+
+const newlyStuck = compileOnce(({ cutoff }: { cutoff: number }) =>
+  stuckCommands(cutoff)
+    .select(['commands.id', 'commands.instance_id', 'commands.machine_id', 'commands.kind', 'commands.created_at'])
+    .where('commands.stuck_since', 'is', null)
+    .orderBy('commands.created_at')
+    .limit(sql.lit(MOST.stuck)),
+);
 
 function tellOfStuck(tx: Tx, { id, instance_id, machine_id, kind, created_at }: Stuck): void {
   tx.run(updateRows('commands', { stuck_since: tx.now }, { id }));
@@ -67,15 +69,17 @@ function tellOfStuck(tx: Tx, { id, instance_id, machine_id, kind, created_at }: 
 type ChangedGpu = ReturnType<typeof findChangedGpus>[number];
 
 function findChangedGpus(tx: Tx) {
-  return tx.all(
-    query
-      .selectFrom('gpus')
-      .select(['machine_id', 'uuid', 'healthy', 'reason'])
-      .where('healthy', '<>', sql.ref<0 | 1>('told_healthy'))
-      .where((eb) => eb.or([eb('told_at', 'is', null), eb('told_at', '<=', tx.now - GPU_AGAIN_MS)]))
-      .limit(MOST.gpus),
-  );
+  return tx.all(changedGpus({ toldBefore: tx.now - GPU_AGAIN_MS }));
 }
+
+const changedGpus = compileOnce(({ toldBefore }: { toldBefore: number }) =>
+  query
+    .selectFrom('gpus')
+    .select(['machine_id', 'uuid', 'healthy', 'reason'])
+    .where('healthy', '<>', sql.ref<0 | 1>('told_healthy'))
+    .where((eb) => eb.or([eb('told_at', 'is', null), eb('told_at', '<=', toldBefore)]))
+    .limit(sql.lit(MOST.gpus)),
+);
 
 function tellOfGpu(tx: Tx, { machine_id, uuid: gpu_uuid, healthy, reason }: ChangedGpu): void {
   tx.run(updateRows('gpus', { told_healthy: healthy, told_at: tx.now }, { machine_id, uuid: gpu_uuid }));
@@ -88,9 +92,17 @@ function tellOfGpu(tx: Tx, { machine_id, uuid: gpu_uuid, healthy, reason }: Chan
 type Untold = ReturnType<typeof findUntold>[number];
 
 function findUntold(tx: Tx) {
-  const untold = query.selectFrom('quarantine').select(['id', 'machine_id', 'instance_id']);
-  return tx.all(untold.where('told', '=', sql.lit(0)).orderBy('found_at').limit(MOST.quarantined));
+  return tx.all(untold({}));
 }
+
+const untold = compileOnce(() =>
+  query
+    .selectFrom('quarantine')
+    .select(['id', 'machine_id', 'instance_id'])
+    .where('told', '=', sql.lit(0))
+    .orderBy('found_at')
+    .limit(sql.lit(MOST.quarantined)),
+);
 
 function tellOfQuarantined(tx: Tx, { id, machine_id, instance_id }: Untold): void {
   tx.run(updateRows('quarantine', { told: 1 }, { id }));

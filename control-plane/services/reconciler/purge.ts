@@ -1,6 +1,6 @@
 import { MINUTE_MS } from '../../../shared/time.js';
 import { SLOW_IMAGE_MEMORY_MS } from '../../domain/slow-image.js';
-import { query } from '../../store/sql.js';
+import { compileOnce, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { keyPurgerOf } from '../accounts/ended-keys.js';
 import { purgeGuesses } from '../accounts/factor-guesses.js';
@@ -37,12 +37,7 @@ export function purgerOf(platform: Platform): () => { purged: number } {
       // There may be more: they do not wait for the next minute.
       if (acts === ACTS_A_RUN || templates === TEMPLATES_A_RUN) dueAt = clock.monotonic();
       const others =
-        purgeExpired(tx, 'sessions') +
-        purgeExpired(tx, 'invites') +
-        purgeExpired(tx, 'link_requests') +
-        purgeExpired(tx, 'device_codes') +
-        purgeExpired(tx, 'device_code_guesses') +
-        purgeExpired(tx, 'factor_requests') +
+        purgeExpired(tx) +
         purgeGuesses(tx, BATCH) +
         purgeIdempotencyKeys(tx) +
         purgeSlowImages(tx) +
@@ -54,27 +49,60 @@ export function purgerOf(platform: Platform): () => { purged: number } {
   };
 }
 
-type Expiring = 'sessions' | 'invites' | 'link_requests' | 'device_codes' | 'device_code_guesses' | 'factor_requests';
+const EXPIRING = [
+  'sessions',
+  'invites',
+  'link_requests',
+  'device_codes',
+  'device_code_guesses',
+  'factor_requests',
+] as const;
 
-function purgeExpired(tx: Tx, table: Expiring): number {
-  const expired = query.selectFrom(table).select('id').where('expires_at', '<=', tx.now);
-  const ids = tx.all(expired.orderBy('expires_at').limit(BATCH)).map(({ id }) => id);
-  if (ids.length > 0) tx.run(query.deleteFrom(table).where('id', 'in', ids));
-  return ids.length;
+const expiredIn = EXPIRING.map((table) => ({
+  table,
+  expiredAt: compileOnce(({ now }: { now: number }) =>
+    query.selectFrom(table).select('id').where('expires_at', '<=', now).orderBy('expires_at').limit(sql.lit(BATCH)),
+  ),
+}));
+
+function purgeExpired(tx: Tx): number {
+  let purged = 0;
+  for (const { table, expiredAt } of expiredIn) {
+    const ids = tx.all(expiredAt({ now: tx.now })).map(({ id }) => id);
+    if (ids.length > 0) tx.run(query.deleteFrom(table).where('id', 'in', ids));
+    purged += ids.length;
+  }
+  return purged;
 }
 
 function purgeIdempotencyKeys(tx: Tx): number {
-  const forgotten = query.selectFrom('idempotency_keys').where('created_at', '<=', tx.now - IDEMPOTENCY_MS);
-  const found = tx.all(forgotten.select(['organization_id', 'key']).orderBy('created_at').limit(BATCH));
+  const found = tx.all(keysBefore({ before: tx.now - IDEMPOTENCY_MS }));
   for (const { organization_id, key } of found)
     tx.run(query.deleteFrom('idempotency_keys').where('organization_id', '=', organization_id).where('key', '=', key));
   return found.length;
 }
 
+const keysBefore = compileOnce(({ before }: { before: number }) =>
+  query
+    .selectFrom('idempotency_keys')
+    .select(['organization_id', 'key'])
+    .where('created_at', '<=', before)
+    .orderBy('created_at')
+    .limit(sql.lit(BATCH)),
+);
+
 function purgeSlowImages(tx: Tx): number {
-  const forgotten = query.selectFrom('slow_images').where('retry_at', '<=', tx.now - SLOW_IMAGE_MEMORY_MS);
-  const found = tx.all(forgotten.select(['organization_id', 'source']).orderBy('retry_at').limit(BATCH));
+  const found = tx.all(imagesBefore({ before: tx.now - SLOW_IMAGE_MEMORY_MS }));
   for (const { organization_id, source } of found)
     tx.run(query.deleteFrom('slow_images').where('organization_id', '=', organization_id).where('source', '=', source));
   return found.length;
 }
+
+const imagesBefore = compileOnce(({ before }: { before: number }) =>
+  query
+    .selectFrom('slow_images')
+    .select(['organization_id', 'source'])
+    .where('retry_at', '<=', before)
+    .orderBy('retry_at')
+    .limit(sql.lit(BATCH)),
+);

@@ -1,6 +1,6 @@
 import { MINUTE_MS } from '../../../shared/time.js';
 import { DEADLINES_MS, GRACE_MS } from '../../domain/deadlines.js';
-import { query, sql } from '../../store/sql.js';
+import { compileOnce, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { forEachInOwnTransaction } from '../system/for-each.js';
 import type { Platform } from '../system/platform.js';
@@ -80,13 +80,15 @@ export function giveUpProvision(tx: Tx, instance: Instance, reason: string): voi
 }
 
 function findOverdue(tx: Tx, status: keyof typeof DEADLINES_MS): { id: string }[] {
-  return tx.all(
-    query
-      .selectFrom('instances')
-      .select('id')
-      .where('status', '<>', sql.lit('destroyed'))
-      .where('status', '=', status)
-      .where('progress_at', '<=', tx.now - DEADLINES_MS[status])
-      .limit(BATCH),
-  );
+  return tx.all(overdue({ status, before: tx.now - DEADLINES_MS[status] }));
 }
+
+const overdue = compileOnce(({ status, before }: { status: keyof typeof DEADLINES_MS; before: number }) =>
+  query
+    .selectFrom('instances')
+    .select('id')
+    .where('status', '<>', sql.lit('destroyed'))
+    .where('status', '=', status)
+    .where('progress_at', '<=', before)
+    .limit(sql.lit(BATCH)),
+);

@@ -2,7 +2,7 @@ import { MINUTE_MS } from '../../../shared/time.js';
 import type { CommandKind } from '../../domain/command.js';
 import { GRACE_MS } from '../../domain/deadlines.js';
 import { WAIT_WORDS, type HostTrouble } from '../../domain/wait.js';
-import { listOf, query, sql } from '../../store/sql.js';
+import { compileOnce, listIn, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { forEachInOwnTransaction } from '../system/for-each.js';
 import type { Platform } from '../system/platform.js';
@@ -67,31 +67,33 @@ function spellOf(before: Spell | undefined, reason: Reason, now: number): Spell 
 
 /** Returns open commands whose hosts cannot carry them out now, without those of lost machines, which nobody waits for. */
 function findWaiting({ connections }: Platform, tx: Tx): (Waiting & { reason: Reason })[] {
-  const open = query.selectFrom('commands').where('commands.state', '=', sql.lit('open'));
-  const machines = tx.all(open.select('machine_id').distinct()).flatMap(({ machine_id }) => {
+  const machines = tx.all(machinesWithOpen({})).flatMap(({ machine_id }) => {
     const trouble = connections.troubleOf(machine_id);
     return trouble === 'host_away' || trouble === 'docker_down' ? [[machine_id, trouble] as const] : [];
   });
   if (machines.length === 0) return [];
   const reasons = new Map(machines);
-  const waiting = tx.all(
-    open
-      .innerJoin('instances', (join) =>
-        join
-          .onRef('instances.id', '=', 'commands.instance_id')
-          .onRef('instances.machine_id', '=', 'commands.machine_id'),
-      )
-      .innerJoin('machines', 'machines.id', 'commands.machine_id')
-      .select(['commands.id', 'commands.instance_id', 'commands.machine_id', 'commands.kind'])
-      .where('commands.machine_id', 'in', listOf([...reasons.keys()]))
-      .where('instances.status', '<>', sql.lit('destroyed'))
-      .where('machines.lost_at', 'is', null),
-  );
-  return waiting.flatMap((command) => {
+  return tx.all(openOn({ machines: JSON.stringify([...reasons.keys()]) })).flatMap((command) => {
     const reason = reasons.get(command.machine_id);
     return reason ? [{ ...command, reason }] : [];
   });
 }
+
+const open = query.selectFrom('commands').where('commands.state', '=', sql.lit('open'));
+
+const machinesWithOpen = compileOnce(() => open.select('machine_id').distinct());
+
+const openOn = compileOnce(({ machines }: { machines: string }) =>
+  open
+    .innerJoin('instances', (join) =>
+      join.onRef('instances.id', '=', 'commands.instance_id').onRef('instances.machine_id', '=', 'commands.machine_id'),
+    )
+    .innerJoin('machines', 'machines.id', 'commands.machine_id')
+    .select(['commands.id', 'commands.instance_id', 'commands.machine_id', 'commands.kind'])
+    .where('commands.machine_id', 'in', listIn(machines))
+    .where('instances.status', '<>', sql.lit('destroyed'))
+    .where('machines.lost_at', 'is', null),
+);
 
 function tell(tx: Tx, { instance_id, kind }: Waiting, spell: Spell | undefined): void {
   if (!spell) return;

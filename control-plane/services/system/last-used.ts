@@ -1,4 +1,4 @@
-import { query } from '../../store/sql.js';
+import { updateRows } from '../../store/sql.js';
 import type { Store } from '../../store/store.js';
 
 /** When a session was last used, in milliseconds since 1970 UTC, and from which network. */
@@ -39,11 +39,11 @@ export class LastUsed {
     if (written.size === 0 && sessions.size === 0) return { written: 0 };
     store.transact((tx) => {
       for (const [id, at] of written) {
-        tx.run(query.updateTable('api_keys').set({ last_used_at: at }).where('id', '=', id));
+        tx.run(updateRows('api_keys', { last_used_at: at }, { id }));
       }
       for (const [id, { at, network }] of sessions) {
         const use = { last_used_at: at, last_network: network };
-        tx.run(query.updateTable('sessions').set(use).where('id', '=', id));
+        tx.run(updateRows('sessions', use, { id }));
       }
     });
     this.unwritten = new Map();

@@ -1,7 +1,7 @@
 import { DAY_MS } from '../../../shared/time.js';
 import { randomIds, type Ids } from '../../../shared/ids.js';
 import type { Row } from '../../store/schema.js';
-import { query } from '../../store/sql.js';
+import { compileOnce, query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { Encryption } from '../secrets/encryption.js';
 import { disableEndpoint } from './disable.js';
@@ -40,9 +40,14 @@ export function secretsOf(encryption: Encryption, endpoint: Endpoint, now: numbe
 
 /** Deletes previous secrets that sign no longer. Returns their number. */
 export function purgePreviousSecrets(tx: Tx): number {
-  const none = { previous_secret_encrypted: null, previous_secret_until: null };
-  return tx.run(query.updateTable('webhook_endpoints').set(none).where('previous_secret_until', '<=', tx.now));
+  return tx.run(withoutPrevious({ now: tx.now }));
 }
+
+const NO_PREVIOUS = { previous_secret_encrypted: null, previous_secret_until: null };
+
+const withoutPrevious = compileOnce(({ now }: { now: number }) =>
+  query.updateTable('webhook_endpoints').set(NO_PREVIOUS).where('previous_secret_until', '<=', now),
+);
 
 /**
  * Replaces every secret, because the key that encrypts them is lost, and switches the endpoints off: their receivers would refuse what
@@ -51,11 +56,10 @@ export function purgePreviousSecrets(tx: Tx): number {
 export function forgetWebhookSecrets(tx: Tx, encryption: Encryption): void {
   for (const endpoint of tx.all(query.selectFrom('webhook_endpoints').selectAll())) {
     const secret_encrypted = encryptSecret(encryption, newSecret(randomIds));
-    const none = { previous_secret_encrypted: null, previous_secret_until: null };
     tx.run(
       query
         .updateTable('webhook_endpoints')
-        .set({ secret_encrypted, ...none })
+        .set({ secret_encrypted, ...NO_PREVIOUS })
         .where('id', '=', endpoint.id),
     );
     if (endpoint.disabled_at === null) disableEndpoint(tx, endpoint, 'secret_lost');
