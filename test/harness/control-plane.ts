@@ -1,9 +1,8 @@
 import BetterSqlite3 from 'better-sqlite3';
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { copyFileSync, existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { serialize } from 'node:v8';
 import { createControlPlane, type Addresses, type ControlPlane, type Overrides } from '../../control-plane/app.js';
 import type { SmtpSettings } from '../../control-plane/mail/settings.js';
 import { StripePayments, type StripeSettings } from '../../control-plane/payments/stripe.js';
@@ -22,6 +21,7 @@ import { ManualClock } from './manual-clock.js';
 import { newDatabase } from './new-database.js';
 import { staleOf } from './remembered.js';
 import { PLAIN_TEXT } from './plain-text.js';
+import { TableDigests, tablesOf } from './table-digests.js';
 import { WatchedLog } from './watched-log.js';
 import type { FakeAgentOptions } from './fake-enrollment.js';
 
@@ -87,6 +87,7 @@ export class TestControlPlane {
   private renters = 0;
   private writes = 0;
   private readonly snapshots: BetterSqlite3.Database[] = [];
+  private readonly digests: TableDigests;
   readonly agents: FakeAgent[] = [];
   private readonly log = new WatchedLog();
   private readonly conformity = checkAgainstDocument(
@@ -108,7 +109,9 @@ export class TestControlPlane {
     private readonly folder: string,
     private readonly config: Config,
     private readonly webhooks: Overrides['webhooks'],
-  ) {}
+  ) {
+    this.digests = new TableDigests(config.database);
+  }
 
   static async start({
     rateLimits = {},
@@ -258,6 +261,7 @@ export class TestControlPlane {
   /** Removes what is left of one that was stopped by itself. Throws when it has logged a secret, or there is one in `told`. */
   cleanUp(told: readonly string[] = []): void {
     for (const database of this.snapshots) database.close();
+    this.digests.close();
     for (const agent of this.agents) agent.close();
     rmSync(this.folder, { recursive: true, force: true });
     this.log.check(told);
@@ -270,20 +274,8 @@ export class TestControlPlane {
   }
 
   /** A digest of each table, to compare before and after; less the moments at which credentials were used. */
-  dump(): Record<string, string> {
-    const database = new BetterSqlite3(this.config.database, { readonly: true });
-    try {
-      const digest = (name: string) => {
-        const rows = database
-          .prepare(`SELECT ${columnsOf(database, name)} FROM ${name}`)
-          .raw()
-          .all();
-        return `${rows.length} rows, ${createHash('sha256').update(serialize(rows)).digest('hex')}`;
-      };
-      return Object.fromEntries(tablesOf(database).map((name) => [name, digest(name)]));
-    } finally {
-      database.close();
-    }
+  dump(): Readonly<Record<string, string>> {
+    return this.digests.read();
   }
 
   /** Remembers every row; the answer puts all of them back, whatever has happened since. */
@@ -370,6 +362,7 @@ export class TestControlPlane {
 
   /** Starts on what a control plane before it has left. */
   async boot(): Promise<void> {
+    this.digests.close();
     if (this.addresses.http)
       Object.assign(this.config, { httpAddress: this.addresses.http, grpcAddress: this.addresses.grpc });
     this.running = createControlPlane(this.config, this.log.logger, {
@@ -393,25 +386,6 @@ async function makeAccount(test: TestControlPlane, { email, password, name }: Si
     const { token } = openSession(platform, tx, user.id, ORIGIN);
     return { token, user, organization: { id: organization?.id ?? '' } };
   });
-}
-
-const comparedColumns = new Map<string, string>();
-
-/** Returns the columns of a table that a dump compares. */
-function columnsOf(database: BetterSqlite3.Database, table: string): string {
-  let names = comparedColumns.get(table);
-  if (names === undefined) {
-    const isUse = (name: string) => name === 'last_used_at' || (table === 'sessions' && name === 'expires_at');
-    const columns = database.pragma(`table_info(${table})`) as { name: string }[];
-    names = columns.flatMap(({ name }) => (isUse(name) ? [] : `"${name}"`)).join();
-    comparedColumns.set(table, names);
-  }
-  return names;
-}
-
-function tablesOf(database: BetterSqlite3.Database): string[] {
-  const tables = database.prepare<[], { name: string }>("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
-  return tables.map(({ name }) => name);
 }
 
 /** Polls the public API until the instance has the status; says why it never will have it. */
