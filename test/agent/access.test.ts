@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Failure } from '../../agent/domain/failure.js';
 import { shellExports } from '../../agent/domain/shell.js';
 import { eventually } from '../../scripts/eventually.js';
+import { advanceUntil } from '../harness/advance-until.js';
 import { TestHost, destroy, keep, start, stop } from './host.js';
 
 const APP = { port: 8000, protocol: 'http', label: 'App', openButton: true, guard: 'proxy', jupyter: false };
@@ -60,8 +61,7 @@ describe('access that is replaced', () => {
     host.executor.receive(keep(2));
     await host.executor.idle();
     host.runtime.exit('i', 0);
-    await eventually('the report', async () => {
-      host.clock.advance(1_000);
+    await advanceUntil('the report', { clock: host.clock, stepMs: 1_000 }, async () => {
       await watcher.compare();
       return host.reports.at(-1)?.observation?.exit !== undefined;
     });

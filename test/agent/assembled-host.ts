@@ -7,7 +7,7 @@ import { Journal } from '../../agent/journal/journal.js';
 import type { Check } from '../../agent/doctor/finding.js';
 import type { Wire } from '../../agent/link/dial.js';
 import type { Instruments } from '../../agent/measurements/measurements.js';
-import { eventually } from '../../scripts/eventually.js';
+import { advanceUntil } from '../harness/advance-until.js';
 import {
   ControlMessage,
   type AgentMessage,
@@ -81,10 +81,7 @@ export class AssembledHost {
 
   /** Waits, while time passes. */
   inTime<T>(what: string, look: () => T | undefined): Promise<NonNullable<T>> {
-    return eventually(what, () => {
-      this.clock.advance(500);
-      return look();
-    }) as Promise<NonNullable<T>>;
+    return advanceUntil(what, { clock: this.clock, stepMs: 500 }, look) as Promise<NonNullable<T>>;
   }
 
   /** The control plane goes away, and the agent dials again. */

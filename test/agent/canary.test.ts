@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { Canary } from '../../agent/canary/canary.js';
 import { eventually } from '../../scripts/eventually.js';
+import { advanceUntil } from '../harness/advance-until.js';
 import { silentLogger } from '../../shared/logger.js';
 import { FakeRuntime } from '../harness/fake-runtime.js';
 import { ManualClock } from '../harness/manual-clock.js';
@@ -17,8 +18,7 @@ afterEach(() => host.close());
 const outcome = async () => {
   const command = await provision(host, 1);
   host.executor.receive(command);
-  await eventually('its answer', () => {
-    host.clock.advance(500);
+  await advanceUntil('its answer', { clock: host.clock, stepMs: 500 }, () => {
     return host.outcomes(command).some((each) => each === 'DONE' || each === 'FAILED');
   });
   return host.results.findLast(({ commandId }) => commandId === command.commandId);
@@ -41,8 +41,7 @@ it('SSH that answers soon after the start is noticed soon', async () => {
   const [upAt, began] = [40, host.clock.monotonic()];
   const command = await provision(host, 1);
   host.executor.receive(command);
-  await eventually('its answer', () => {
-    host.clock.advance(2);
+  await advanceUntil('its answer', { clock: host.clock, stepMs: 2 }, () => {
     host.runtime.sshUp = host.clock.monotonic() - began >= upAt;
     return host.outcomes(command).includes('DONE');
   });
@@ -63,10 +62,7 @@ function lone() {
   const ask = async () => {
     let answer: boolean | undefined;
     void canary.answers().then((answers) => (answer = answers));
-    await eventually('its verdict', () => {
-      clock.advance(500);
-      return answer !== undefined;
-    });
+    await advanceUntil('its verdict', { clock, stepMs: 500 }, () => answer !== undefined);
     await eventually('it to be gone', async () => (await runtime.list()).length === 0);
     return answer;
   };
@@ -81,14 +77,14 @@ it('a host that is busy for seconds is not taken for one that nobody reaches', a
 });
 
 it('its verdict holds the host back until it answers again', async () => {
-  const { runtime, canary, ask } = lone();
+  const { clock, runtime, canary, ask } = lone();
   expect(await ask()).toBe(true);
   expect(canary.obstacle).toBe('');
   runtime.sshUp = false;
   // The good one is still valid.
   expect(await canary.answers()).toBe(true);
-  await ask();
-  await eventually('the bad one', async () => (await ask()) === false);
+  clock.advance(10_000);
+  expect(await ask()).toBe(false);
   expect(canary.obstacle).toContain('does not answer');
   runtime.sshUp = true;
   await canary.lookAgain();

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { WorkloadState, type Command } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { eventually } from '../../scripts/eventually.js';
+import { advanceUntil } from '../harness/advance-until.js';
 import { RunRecorder } from '../../agent/observation/run-recorder.js';
 import { TestHost, destroy, provision, stop } from './host.js';
 
@@ -15,8 +16,7 @@ it('a run is told of with its end, until that is acknowledged', async () => {
     host.clock.advance(5_000);
     const command = await end();
     host.executor.receive(command);
-    await eventually('its answer', () => {
-      host.clock.advance(100);
+    await advanceUntil('its answer', { clock: host.clock, stepMs: 100 }, () => {
       return host.outcomes(command).some((outcome) => outcome === 'DONE' || outcome === 'FAILED');
     });
     return host.results.findLast(({ commandId }) => commandId === command.commandId)?.runs ?? [];

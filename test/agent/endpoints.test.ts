@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { eventually } from '../../scripts/eventually.js';
+import { advanceUntil } from '../harness/advance-until.js';
 import { TestHost, destroy, provision, start, stop } from './host.js';
 
 const JUPYTER = { port: 8888, protocol: 'http', label: '', openButton: false, guard: 'proxy', jupyter: true };
@@ -21,11 +21,7 @@ const links = () => {
   const { jupyterUrl = '', openUrl = '' } = host.reports.at(-1)?.observation ?? {};
   return { jupyterUrl, openUrl };
 };
-const passing = (what: string, isSo: () => boolean) =>
-  eventually(what, () => {
-    host.clock.advance(500);
-    return isSo();
-  });
+const passing = (what: string, isSo: () => boolean) => advanceUntil(what, { clock: host.clock, stepMs: 500 }, isSo);
 
 const KEY = `ssh-ed25519 ${'A'.repeat(68)}`;
 const hostKey = () => host.reports.at(-1)?.observation?.sshHostKey ?? '';
@@ -112,6 +108,8 @@ describe('What a workload serves', () => {
     await deploy();
     await passing('the link to the app', () => links().openUrl !== '');
     host.speaking.clear();
+    // A later run.
+    host.clock.advance(1_000);
     for (const command of [stop(2), await start(host, 3)]) {
       host.executor.receive(command);
       const { observation } = await host.answered(command, 'DONE');

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Failure } from '../../agent/domain/failure.js';
 import { eventually } from '../../scripts/eventually.js';
+import { advanceUntil } from '../harness/advance-until.js';
 import { specOf } from '../suites/runtime-suite.js';
 import { TestHost, provision, start, stop } from './host.js';
 
@@ -62,8 +63,7 @@ describe('refusals and failures', () => {
     expect(observation?.runningMs).toBeLessThanOrEqual(12_000);
     host.watch();
     host.runtime.sshUp = true;
-    await eventually('word of SSH', () => {
-      host.clock.advance(500);
+    await advanceUntil('word of SSH', { clock: host.clock, stepMs: 500 }, () => {
       return host.reports.at(-1)?.observation?.sshSilent === false;
     });
   });
@@ -74,8 +74,7 @@ describe('refusals and failures', () => {
       host.runtime.failNext('stop', new Failure('DOCKER_UNREACHABLE', 'Docker does not answer'));
     const command = stop(2);
     host.executor.receive(command);
-    await eventually('success', () => {
-      host.clock.advance(1_000);
+    await advanceUntil('success', { clock: host.clock, stepMs: 1_000 }, () => {
       return host.outcomes(command).includes('DONE');
     });
   });
@@ -84,8 +83,7 @@ describe('refusals and failures', () => {
     host.runtime.failNext('find', new Failure('DOCKER_UNREACHABLE', 'Docker does not answer on this host'));
     const short = await provision(host, 1);
     host.executor.receive(short);
-    await eventually('success', () => {
-      host.clock.advance(500);
+    await advanceUntil('success', { clock: host.clock, stepMs: 500 }, () => {
       return host.outcomes(short).includes('DONE');
     });
   });

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { FindingReports } from '../../agent/doctor/finding-reports.js';
 import { bad, doubtful, good, type Check, type Finding } from '../../agent/doctor/finding.js';
 import type { Send } from '../../agent/link/outbox.js';
-import { eventually } from '../../scripts/eventually.js';
+import { advanceUntil } from '../harness/advance-until.js';
 import { LONGEST_OF_FINDING, MOST_FINDINGS } from '../../shared/finding.js';
 import { Verdict, type FindingReport } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { MINUTE_MS } from '../../shared/time.js';
@@ -130,10 +130,7 @@ it.each([
   await host.inTime('the first heartbeats', () => host.beats[1]);
   const { gpus, ...rest } = await host.gpus.inventory();
   host.gpus.inventory = async () => ({ ...rest, gpus: gpus.map((gpu) => ({ ...gpu, healthy: false })) });
-  await eventually('two minutes', () => {
-    host.clock.advance(5_000);
-    return host.beats[13];
-  });
+  await advanceUntil('two minutes', { clock: host.clock, stepMs: 5_000 }, () => host.beats[13]);
   expect(host.hellos[0]?.reportsFindings).toBe(true);
   expect(host.said.filter(({ $case }) => $case === 'findingReport')).toHaveLength(count);
   await host.close();

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { eventually } from '../../scripts/eventually.js';
+import { advanceUntil } from '../harness/advance-until.js';
 import { TestHost, destroy, provision, start, stop } from './host.js';
 
 const PROCESS = { pid: 4021, name: 'python' };
@@ -91,10 +92,7 @@ describe('A GPU', () => {
     await deploy();
     host.runtime.exit('i', 1);
     host.watch();
-    await eventually('its end to be told', () => {
-      host.clock.advance(500);
-      return host.reports.length > 0;
-    });
+    await advanceUntil('its end to be told', { clock: host.clock, stepMs: 500 }, () => host.reports.length > 0);
     const other = await provision(host, 1, {}, 'other');
     host.executor.receive(other);
     await host.answered(other, 'DONE');
@@ -118,10 +116,7 @@ describe('A GPU of a virtual machine', () => {
     expect([...host.gpus.taken]).toEqual([gpu]);
 
     host.runtime.exit('i', 1);
-    await eventually('the host to have it', () => {
-      host.clock.advance(10_000);
-      return host.gpus.taken.size === 0;
-    });
+    await advanceUntil('the host to have it', { clock: host.clock, stepMs: 10_000 }, () => host.gpus.taken.size === 0);
     host.executor.receive(await machine('other'));
     await host.executor.idle();
     host.gpus.taken.add(gpu);

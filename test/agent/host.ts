@@ -25,6 +25,7 @@ import { silentLogger } from '../../shared/logger.js';
 import { PacedLog } from '../../shared/paced-log.js';
 import { BusyGpus } from '../harness/busy-gpus.js';
 import { eventually } from '../../scripts/eventually.js';
+import { advanceUntil } from '../harness/advance-until.js';
 import { FakeRuntime } from '../harness/fake-runtime.js';
 import { ManualClock } from '../harness/manual-clock.js';
 import { specOf } from '../suites/runtime-suite.js';
@@ -176,8 +177,7 @@ export class TestHost {
 
   /** The same, while time passes: an end is believed only after a while. */
   answeredInTime(command: Command, outcome: string): Promise<CommandResult> {
-    return eventually(`${outcome} for the command`, () => {
-      this.clock.advance(500);
+    return advanceUntil(`${outcome} for the command`, { clock: this.clock, stepMs: 500 }, () => {
       if (!this.outcomes(command).includes(outcome)) return undefined;
       return this.results.findLast((result) => result.commandId === command.commandId);
     });

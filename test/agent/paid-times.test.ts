@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { WorkloadState } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { eventually } from '../../scripts/eventually.js';
+import { advanceUntil } from '../harness/advance-until.js';
 import { TestHost, start, stop } from './host.js';
 
 const MINUTE_MS = 60_000;
@@ -37,10 +38,7 @@ it('a workload is stopped five minutes after its paid time when nothing is heard
   expect(host.reports).toEqual([]);
   expect(host.journal.instance('i')?.desired).toBe('running');
   watcher.hearPaidTimes([{ instanceId: 'i', paidMs: MINUTE_MS }]);
-  await eventually('it to be back', async () => {
-    host.clock.advance(1_000);
-    return isUp();
-  });
+  await advanceUntil('it to be back', { clock: host.clock, stepMs: 1_000 }, isUp);
   await eventually('the note', () => host.reports.some(({ note }) => note.includes('out of reach')));
   expect(host.reports.at(-1)?.observation?.state).toBe(WorkloadState.WORKLOAD_STATE_RUNNING);
 });
@@ -106,8 +104,7 @@ it('a later run that comes back after an outage is not said to have waited for i
   host.clock.advance(MINUTE_MS);
   host.runtime.exit('i', 0);
   await host.boots();
-  await eventually('the note', async () => {
-    host.clock.advance(1_000);
+  await advanceUntil('the note', { clock: host.clock, stepMs: 1_000 }, async () => {
     await watcher.compare();
     return host.reports.some(({ note }) => note !== '');
   });

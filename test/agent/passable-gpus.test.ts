@@ -6,6 +6,7 @@ import { holdersOf } from '../../agent/host/passthrough/device-holders.js';
 import { GpuStateFile } from '../../agent/host/passthrough/gpu-state-file.js';
 import { VfioGpus, type HostGpus } from '../../agent/host/passthrough/vfio-gpus.js';
 import { eventually } from '../../scripts/eventually.js';
+import { advanceUntil, files } from '../harness/advance-until.js';
 import { ManualClock } from '../harness/manual-clock.js';
 import { PciTree } from '../rig/pci-tree.js';
 
@@ -65,10 +66,7 @@ function make(slots = SLOTS): VfioGpus {
 async function asTimePasses<T>(work: Promise<T>): Promise<T> {
   let isDone = false;
   void work.catch(() => undefined).finally(() => (isDone = true));
-  await eventually('it to be done', () => {
-    clock.advance(1_000);
-    return isDone;
-  });
+  await advanceUntil('it to be done', { clock, stepMs: 1_000, parties: [files] }, () => isDone);
   return work;
 }
 

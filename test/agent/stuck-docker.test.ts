@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { eventually } from '../../scripts/eventually.js';
+import { advanceUntil } from '../harness/advance-until.js';
 import { TestHost, destroy, provision, stop } from './host.js';
 
 let host: TestHost;
@@ -14,8 +14,7 @@ afterEach(() => host.close());
 
 /** What is told while minutes pass. */
 const told = (kind: string) =>
-  eventually(kind, () => {
-    host.clock.advance(10_000);
+  advanceUntil(kind, { clock: host.clock, stepMs: 10_000 }, () => {
     return host.progress.find((progress) => progress.kind === kind);
   });
 

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { WorkloadState } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { eventually } from '../../scripts/eventually.js';
+import { advanceUntil } from '../harness/advance-until.js';
 import { TestHost, stop } from './host.js';
 
 let host: TestHost;
@@ -13,10 +14,7 @@ afterEach(() => host.close());
 
 /** Lets time pass in steps until something has become so. */
 function asTimePasses(what: string, look: () => boolean): Promise<boolean> {
-  return eventually(what, () => {
-    host.clock.advance(500);
-    return look();
-  });
+  return advanceUntil(what, { clock: host.clock, stepMs: 500 }, look);
 }
 
 it('reports a workload that ended by itself, once Docker still answers some seconds later', async () => {

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import type { InstanceBody } from '../harness/api-client.js';
-import { eventually } from '../../scripts/eventually.js';
+import { advanceUntil } from '../harness/advance-until.js';
 import { makePublicKey } from '../harness/keys.js';
 import { MINUTE_MS, type AlertCase } from './cases.js';
 import type { Installation } from './installation.js';
@@ -21,6 +21,9 @@ function onAgent(
   };
 }
 
+/** What moves when the hosts and the agent have had their turns, too. */
+const clockOf = (installation: Installation) => ({ advance: (ms: number) => installation.pass(ms) });
+
 /** Waits, while time passes, until the agent's own status is so. */
 function until(
   installation: Installation,
@@ -28,8 +31,7 @@ function until(
   look: (status: Awaited<ReturnType<WatchedAgent['snapshot']>>) => boolean,
   stepMs = 1_000,
 ): Promise<unknown> {
-  return eventually(what, async () => {
-    await installation.pass(stepMs);
+  return advanceUntil(what, { clock: clockOf(installation), stepMs }, async () => {
     return installation.agent && look(await installation.agent.snapshot());
   });
 }
@@ -95,10 +97,10 @@ const fullJournal = onAgent(
   async (agent, installation) => {
     const isHeldBack = ({ obstacle }: { obstacle: string }) =>
       obstacle.includes('the journal of this host cannot be written');
-    await eventually('its reserve to be used up', async () => {
+    const passing = { clock: clockOf(installation), stepMs: 5_000 };
+    await advanceUntil('its reserve to be used up', passing, async () => {
       // What the agent gives up of it, others take.
       agent.stateDisk.fill();
-      await installation.pass(5_000);
       return isHeldBack(await agent.snapshot());
     });
     return async () => {
@@ -119,8 +121,8 @@ const silentSsh = onAgent({ how: 'SSH is silent', summary: UNREACHABLE }, async 
   const template_id = await test.template({ image: 'image:1' });
   const { id } = await api.post<InstanceBody>('/v1/instances', { offer_id, template_id, disk_gb: 10, ssh_key_id });
   await until(installation, 'it to find out', ({ obstacle }) => obstacle.startsWith('SSH to workloads on this host'));
-  const { error_message } = await eventually('the start to be given up', async () => {
-    await installation.pass(1_000);
+  const passing = { clock: clockOf(installation), stepMs: 1_000 };
+  const { error_message } = await advanceUntil('the start to be given up', passing, async () => {
     const instance = await api.get<InstanceBody>(`/v1/instances/${id}`);
     return instance.status === 'error' && instance;
   });

@@ -6,6 +6,7 @@ import { expect } from 'vitest';
 import { backUp, restore } from '../../control-plane/store/backup.js';
 import type { InstanceBody } from '../harness/api-client.js';
 import { eventually } from '../../scripts/eventually.js';
+import { advanceUntil } from '../harness/advance-until.js';
 import { PUBLIC_URL, statusIs, type Renter, type TestControlPlane } from '../harness/control-plane.js';
 import type { FakeAgent } from '../harness/fake-agent.js';
 import { TestSmtp } from '../harness/smtp.js';
@@ -68,10 +69,8 @@ const fullDatabase: AlertCase = {
     const { controlPlane: test, disks } = installation;
     const isReady = async () => (await test.api.request('GET', '/readyz')).status === 200;
     disks.database.fill();
-    await eventually('the room within its files to be used up', async () => {
-      test.clock.advance(1_000);
-      return !(await isReady());
-    });
+    const passing = { clock: test.clock, stepMs: 1_000 };
+    await advanceUntil('the room within its files to be used up', passing, async () => !(await isReady()));
     expect((await test.operator.request('GET', '/v1/operator/machines')).status).toBe(200);
     return async () => {
       disks.database.makeRoom();

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { InstanceBody } from '../harness/api-client.js';
 import { eventually } from '../../scripts/eventually.js';
+import { advanceUntil } from '../harness/advance-until.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
 import type { FakeAgent } from '../harness/fake-agent.js';
 import { makePublicKey } from '../harness/keys.js';
@@ -101,9 +102,7 @@ describe('access that is replaced', () => {
     await ask(id);
     const command = await held(agent);
     agent.held.splice(0);
-    await eventually('the same again', () => {
-      agent.beat();
-      test.advance(1_000);
+    await advanceUntil('the same again', { clock: test, stepMs: 1_000, parties: [() => agent.roundTrip()] }, () => {
       return agent.held.some(({ commandId }) => commandId === command.commandId);
     });
     expect((await read(id)).access_replacement).toBe('pending');
@@ -144,11 +143,13 @@ describe('access that is replaced', () => {
     agent.beat();
     expect(await read(id)).toMatchObject({ status: 'running', error_code: 'stop_timed_out' });
     await ask(id);
-    const stop = await eventually('the stop', () => {
-      agent.beat();
-      test.advance(1_000);
-      return agent.held.find(({ desired, access }) => desired === 'stopped' && access?.revision === 1);
-    });
+    const stop = await advanceUntil(
+      'the stop',
+      { clock: test, stepMs: 1_000, parties: [() => agent.roundTrip()] },
+      () => {
+        return agent.held.find(({ desired, access }) => desired === 'stopped' && access?.revision === 1);
+      },
+    );
     expect(agent.held.some(({ desired }) => desired === 'kept')).toBe(false);
     agent.done(stop);
     await statusIs(renter.api, id, 'stopped');

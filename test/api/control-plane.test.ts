@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { describeSettings } from '../../control-plane/domain/setting.js';
 import { migrations } from '../../control-plane/store/migrations/index.js';
-import { eventually } from '../../scripts/eventually.js';
+import { advanceUntil } from '../harness/advance-until.js';
 import { VERSION } from '../../shared/version.js';
 import { TestControlPlane } from '../harness/control-plane.js';
 import { memoryFolder } from '../harness/memory-folder.js';
@@ -48,17 +48,14 @@ it('says how the backups stand, and calls them overdue when the alert does', asy
   const copies = join(folder, 'copies');
   await test.restart({ backups: { folder: copies, everyMs: 24 * HOUR_MS, keep: 3 } });
   const backups = async () => (await read()).backups;
-  const made = await eventually('a copy', async () => {
-    test.clock.advance(1);
+  const made = await advanceUntil('a copy', { clock: test.clock, stepMs: 1 }, async () => {
     const state = await backups();
     return state?.last_at !== null && state;
   });
   expect(made).toMatchObject({ folder: copies, every_hours: 24, keep: 3, usable: true, overdue: false });
   rmSync(copies, { recursive: true });
-  await eventually('the missing folder to be noted', async () => {
-    test.clock.advance(60_000);
-    return (await backups())?.usable === false;
-  });
+  const passing = { clock: test.clock, stepMs: 60_000 };
+  await advanceUntil('the missing folder to be noted', passing, async () => (await backups())?.usable === false);
   expect(await backups()).toMatchObject({ last_at: null, overdue: true });
   const { platform } = test.core;
   const overdueAfter = async (overdueMs: number) => {

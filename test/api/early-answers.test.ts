@@ -5,6 +5,7 @@ import { setImmediate } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { eventually } from '../../scripts/eventually.js';
+import { advanceUntil } from '../harness/advance-until.js';
 import { TestControlPlane, type Renter } from '../harness/control-plane.js';
 
 const MIB = 1024 * 1024;
@@ -124,8 +125,6 @@ it('who never ends is cut off', async () => {
   );
   await eventually('the answer', () => heard.includes('TOKEN_INVALID'));
   socket.write('more');
-  await eventually('the server to listen no more', () => {
-    test.clock.advance(1_000);
-    return isOver;
-  });
+  const passing = { clock: test.clock, stepMs: 1_000, parties: [() => test.roundTrip()] };
+  await advanceUntil('the server to listen no more', passing, () => isOver);
 });

@@ -3,6 +3,7 @@ import type { InstanceBody } from '../harness/api-client.js';
 import { query } from '../../control-plane/store/sql.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
 import { eventually } from '../../scripts/eventually.js';
+import { advanceUntil } from '../harness/advance-until.js';
 import type { FakeAgent } from '../harness/fake-agent.js';
 
 const MINUTE_MS = 60_000;
@@ -43,9 +44,7 @@ async function failed(): Promise<string> {
 
 const status = async (id: string) => (await renter.api.get<InstanceBody>(`/v1/instances/${id}`)).status;
 const destroyed = (id: string) =>
-  eventually('it to be destroyed', async () => {
-    agent.beat();
-    test.advance(1_000);
+  advanceUntil('it to be destroyed', { clock: test, stepMs: 1_000, parties: [() => agent.roundTrip()] }, async () => {
     return (await status(id)) === 'destroyed';
   });
 const kinds = async (id: string) => {

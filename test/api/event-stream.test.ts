@@ -7,6 +7,7 @@ import { MOST_OF_CREDENTIAL, MOST_OF_STREAM } from '../../control-plane/http/eve
 import { recordEvent } from '../../control-plane/services/events/record.js';
 import { query, sql, statement } from '../../control-plane/store/sql.js';
 import { eventually } from '../../scripts/eventually.js';
+import { advanceUntil } from '../harness/advance-until.js';
 import { World } from '../contract/world.js';
 import type { Renter, TestControlPlane } from '../harness/control-plane.js';
 import { EventReader, amountsOf, recordCredits } from '../harness/event-reader.js';
@@ -115,10 +116,8 @@ describe('a stream of events', () => {
     expect(reader.lastId).toBe(reader.ids[0]);
     recordCredits(test, renter.organizationId, 10);
     const { last_id } = await renter.api.get<{ last_id: string }>('/v1/events?limit=1');
-    await eventually('the comment', async () => {
-      await wait(20_000);
-      return reader.lastId === last_id;
-    });
+    const passing = { clock: test.clock, stepMs: 20_000, parties: [() => test.roundTrip()] };
+    await advanceUntil('the comment', passing, () => reader.lastId === last_id);
     expect(start).not.toBe(last_id);
     expect(new Set(reader.comments)).toEqual(new Set(['']));
     expect(reader.events).toHaveLength(1);

@@ -32,7 +32,7 @@ const stateOf = async (offerId: string) => (await renter.api.get<{ state: string
 function nextCommand(agent: FakeAgent, ...seen: WireCommand[]): Promise<WireCommand> {
   return eventually('a command', () => {
     agent.beat();
-    test.advance(0);
+    test.core.workers.runAll();
     return agent.held.findLast(({ commandId }) => !seen.some((other) => other.commandId === commandId));
   });
 }

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { InstanceBody } from '../harness/api-client.js';
 import { eventually } from '../../scripts/eventually.js';
+import { advanceUntil } from '../harness/advance-until.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
+import type { FakeAgent } from '../harness/fake-agent.js';
 
 const HOUR_MS = 3_600_000;
 
@@ -35,8 +37,13 @@ async function stopped(hours: number | null) {
   return { agent, offerId, id };
 }
 
+const released = (agent: FakeAgent, id: string) =>
+  advanceUntil('the release', { clock: test, stepMs: 1_000, parties: [() => agent.roundTrip()] }, async () => {
+    return (await read(id)).gpus_released;
+  });
+
 /** Hours pass for everybody, and hosts stay connected. */
-async function pass(ms: number, agent: { beat(): void }, id: string): Promise<void> {
+async function pass(ms: number, agent: FakeAgent, id: string): Promise<void> {
   test.advance(ms);
   agent.beat();
   await read(id);
@@ -49,11 +56,7 @@ it('an offer that says so gives the GPUs of what is stopped back, and the disk s
   await pass(2 * HOUR_MS - 60_000, agent, id);
   expect((await other.api.request('POST', '/v1/instances', body(offerId))).status).not.toBe(201);
   await pass(120_000, agent, id);
-  await eventually('the release', async () => {
-    agent.beat();
-    test.advance(1_000);
-    return (await read(id)).gpus_released;
-  });
+  await released(agent, id);
   expect(await read(id)).toMatchObject({ status: 'stopped', gpu_release: 'released', releases_gpus_at: null });
   const taken = await other.api.post<InstanceBody>('/v1/instances', body(offerId));
   await statusIs(other.api, taken.id, 'running');
@@ -69,11 +72,7 @@ it('an offer that says so gives the GPUs of what is stopped back, and the disk s
 it('a start of released GPUs that fails on the host gives them back', async () => {
   const { agent, offerId, id } = await stopped(1);
   await pass(HOUR_MS + 60_000, agent, id);
-  await eventually('the release', async () => {
-    agent.beat();
-    test.advance(1_000);
-    return (await read(id)).gpus_released;
-  });
+  await released(agent, id);
   agent.automatic = false;
   const before = agent.received.length;
   // Answered once the host has.

@@ -4,6 +4,7 @@ import { recoverWrittenOff } from '../../control-plane/store/migrations/0034-cre
 import { query, sql, statement } from '../../control-plane/store/sql.js';
 import type { InstanceBody } from '../harness/api-client.js';
 import { eventually } from '../../scripts/eventually.js';
+import { advanceUntil } from '../harness/advance-until.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
 import type { FakeAgent } from '../harness/fake-agent.js';
 
@@ -147,16 +148,9 @@ describe('a stop that its host ignores', () => {
     agent.automatic = false;
     await ask('POST', `${id}/stop`);
     await earn(rented, 29.5);
-    const passes = async () => {
-      test.advance(1_000);
-      agent.beat();
-      return read(id);
-    };
-    await eventually('the time-out', async () => (await passes())['error_code'] === 'stop_timed_out');
-    await eventually('charges', async () => {
-      await passes();
-      return ignored(id);
-    });
+    const passing = { clock: test, stepMs: 1_000, parties: [() => agent.roundTrip()] };
+    await advanceUntil('the time-out', passing, async () => (await read(id))['error_code'] === 'stop_timed_out');
+    await advanceUntil('charges', passing, () => ignored(id));
     const stop = agent.held.at(-1);
     if (stop) agent.done(stop);
     await statusIs(renter.api, id, 'stopped');
@@ -172,10 +166,8 @@ describe('a stop that its host ignores', () => {
       await earn(rented, 1);
       agent.say({ progress: { instanceId: id, kind: 'stop_attempt', message: `for ${minute} minutes` } });
     }
-    await eventually('the time-out', async () => {
-      await earn(rented, 1);
-      return (await read(id))['error_code'] === 'stop_timed_out';
-    });
+    const passing = { clock: test, stepMs: MINUTE_MS / BEATS, parties: [() => agent.roundTrip()] };
+    await advanceUntil('the time-out', passing, async () => (await read(id))['error_code'] === 'stop_timed_out');
     expect((await machineOf(agent)).cordoned).toBe(false);
   });
 });

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { InstanceBody } from '../harness/api-client.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
 import { eventually } from '../../scripts/eventually.js';
+import { advanceUntil } from '../harness/advance-until.js';
 import type { FakeAgent } from '../harness/fake-agent.js';
 import { makePublicKey } from '../harness/keys.js';
 import type { WireCommand } from '../harness/wire.js';
@@ -366,9 +367,7 @@ describe('a report of an earlier run that comes late', () => {
     lateExit(agent, id, 2, firstRun);
     // Whatever the host says after it has been heard by now.
     agent.stale(stop, 40);
-    await eventually('the stop again', () => {
-      test.advance(1_000);
-      agent.beat();
+    await advanceUntil('the stop again', { clock: test, stepMs: 1_000, parties: [() => agent.roundTrip()] }, () => {
       return agent.received.some(({ sequence }) => sequence === 41);
     });
     expect(await renter.api.get(`/v1/instances/${id}`)).toMatchObject({ status: 'stopping', error_code: null });

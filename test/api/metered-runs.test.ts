@@ -20,13 +20,13 @@ const ask = ({ renter, id }: Poor, method: string, action = '') =>
   renter.api.request(method, `/v1/instances/${id}${action}`);
 const spent = async (poor: Poor, micro: number) =>
   eventually(`a spend of ${micro}`, async () => {
-    test.advance(0);
+    test.core.workers.runAll();
     return (await poor.read()).spend_micro === micro;
   });
 const stopOf = ({ agent, id }: Poor) =>
   eventually('the stop', () => {
     agent.beat();
-    test.advance(0);
+    test.core.workers.runAll();
     return agent.held.find(({ desired, instanceId }) => desired === 'stopped' && instanceId === id);
   });
 
@@ -91,7 +91,7 @@ it('nothing after the end of a balance is charged to one instance because anothe
   await statusIs(poor.renter.api, other, 'stopped');
   agent.done(await stopOf(poor));
   await eventually('both charges', async () => {
-    test.advance(0);
+    test.core.workers.runAll();
     return (await poor.read(other)).spend_micro === 2 * GPU_MICRO - MICRO_A_MINUTE;
   });
   expect((await poor.read()).spend_micro).toBe(2 * GPU_MICRO);

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { paidMs } from '../../control-plane/domain/paid-time.js';
 import { eventually } from '../../scripts/eventually.js';
+import { advanceUntil } from '../harness/advance-until.js';
 import { TestControlPlane, statusIs } from '../harness/control-plane.js';
 import { GPU_MICRO, HOUR_MS, makePoor } from '../harness/poor.js';
 
@@ -27,11 +28,10 @@ it('a host is told every minute for how long its instances are paid for', async 
   const { agent, renter, ids } = poor;
   const heard = async () => {
     const before = agent.paidTimes.length;
-    return eventually('the next word', async () => {
-      await poor.pass(MINUTE_MS);
-      agent.beat();
-      return agent.paidTimes.length > before ? agent.paidTimes.at(-1) : undefined;
-    });
+    const parties = [() => agent.roundTrip()];
+    return advanceUntil('the next word', { clock: test, stepMs: MINUTE_MS, parties }, () =>
+      agent.paidTimes.length > before ? agent.paidTimes.at(-1) : undefined,
+    );
   };
   const first = await heard();
   expect(first.map(({ instanceId }) => instanceId).sort()).toEqual([...ids].sort());

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { InstanceBody } from '../harness/api-client.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
 import { eventually } from '../../scripts/eventually.js';
+import { advanceUntil } from '../harness/advance-until.js';
 import type { FakeAgent } from '../harness/fake-agent.js';
 
 interface Quarantined {
@@ -113,11 +114,8 @@ it('is removed by an operator, and frees its GPUs once the host has done it', as
   agent.stale(command, 20);
   agent.held.length = 0;
   test.advance(60_000);
-  agent.beat();
-  const again = await eventually('the removal again', () => {
-    test.advance(1_000);
-    return agent.held[0];
-  });
+  const parties = [() => agent.roundTrip()];
+  const again = await advanceUntil('the removal again', { clock: test, stepMs: 1_000, parties }, () => agent.held[0]);
   expect(again).toMatchObject({ commandId: command.commandId, sequence: 21 });
   agent.done(again);
   await eventually('the offer', async () => {

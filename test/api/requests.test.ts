@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { InstanceBody } from '../harness/api-client.js';
 import { fetchDocument } from '../harness/openapi-conformance.js';
-import { eventually } from '../../scripts/eventually.js';
+import { advanceUntil } from '../harness/advance-until.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
 
 let test: TestControlPlane;
@@ -164,9 +164,8 @@ it('ids are the same in capital letters', async () => {
   const { id: deployed } = await renter.api.post<InstanceBody>('/v1/instances', capital);
   await statusIs(renter.api, deployed, 'running');
   await renter.api.delete(`/v1/instances/${deployed}`);
-  await eventually('a charge', async () => {
-    test.lastAgent.beat();
-    test.advance(60_000);
+  const parties = [() => test.lastAgent.roundTrip()];
+  await advanceUntil('a charge', { clock: test, stepMs: 60_000, parties }, async () => {
     const { items } = await renter.api.get<{ items: unknown[] }>(`/v1/billing/transactions?instance_id=${id}`);
     return items.length > 0;
   });

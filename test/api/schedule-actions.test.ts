@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { query } from '../../control-plane/store/sql.js';
 import type { InstanceBody } from '../harness/api-client.js';
 import { eventually } from '../../scripts/eventually.js';
+import { advanceUntil } from '../harness/advance-until.js';
 import { statusIs, type Renter } from '../harness/control-plane.js';
 import type { FakeAgent } from '../harness/fake-agent.js';
 import { CREDIT_MICRO, DAY_MS, MINUTE_MS, ScheduleMarket, utc, type Rented } from '../harness/schedules.js';
@@ -172,8 +173,8 @@ describe('a start that is refused is an event, and is not tried again:', () => {
     await market.put(id, utc(market.entry('start', 1)));
     await market.passTo(market.minuteIn(1), ...hosts);
     if ((await market.read(id)).status === 'starting') refuse(await market.nextCommand(agent));
-    const events = await eventually('the event', async () => {
-      await market.pass(1_000, ...hosts);
+    const passing = { clock: market.test, stepMs: 1_000, parties: hosts.map((host) => () => host.roundTrip()) };
+    const events = await advanceUntil('the event', passing, () => {
       const found = told('instance.schedule_refused');
       return found.length > 0 && found;
     });
@@ -283,10 +284,8 @@ describe('a start that is refused is an event, and is not tried again:', () => {
     const command = await market.nextCommand(agent);
     await market.pass(9_000, agent);
     agent.accept(command);
-    await eventually('the answer', async () => {
-      await market.pass(100, agent);
-      return market.rowOf(id)?.start_command === null;
-    });
+    const passing = { clock: market.test, stepMs: 100, parties: [() => agent.roundTrip()] };
+    await advanceUntil('the answer', passing, () => market.rowOf(id)?.start_command === null);
     await market.pass(MINUTE_MS, agent);
     expect((await market.read(id)).status).toBe('starting');
     agent.done(command);

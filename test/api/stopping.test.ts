@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import type { InstanceBody } from '../harness/api-client.js';
 import { TestControlPlane, statusIs } from '../harness/control-plane.js';
 import { eventually } from '../../scripts/eventually.js';
+import { advanceUntil } from '../harness/advance-until.js';
 
 it('a control plane that stops answers what is under way, and tells the rest to come back', async () => {
   const test = await TestControlPlane.start();
@@ -44,10 +45,7 @@ it('who connects and says nothing holds up no stop', async () => {
   await Promise.all(silent.map((socket) => new Promise((resolve) => socket.once('connect', resolve))));
   let isStopped = false;
   const stopping = test.core.stop().then(() => (isStopped = true));
-  await eventually('the stop', () => {
-    test.clock.advance(15_000);
-    return isStopped;
-  });
+  await advanceUntil('the stop', { clock: test.clock, stepMs: 15_000 }, () => isStopped);
   await stopping;
   for (const socket of silent) socket.destroy();
   test.cleanUp();

@@ -3,6 +3,7 @@ import type { InstanceBody } from '../harness/api-client.js';
 import { query } from '../../control-plane/store/sql.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
 import { eventually } from '../../scripts/eventually.js';
+import { advanceUntil } from '../harness/advance-until.js';
 import type { FakeAgent } from '../harness/fake-agent.js';
 import type { WireCommand } from '../harness/wire.js';
 
@@ -40,9 +41,7 @@ async function running() {
 
 /** The next command that is not one of those seen. */
 async function next(agent: FakeAgent, ...seen: WireCommand[]): Promise<WireCommand> {
-  return eventually('a command', async () => {
-    agent.beat();
-    test.advance(1_000);
+  return advanceUntil('a command', { clock: test, stepMs: 1_000, parties: [() => agent.roundTrip()] }, () => {
     return agent.held.find(({ commandId }) => !seen.some((other) => other.commandId === commandId));
   });
 }

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { InstanceBody } from '../harness/api-client.js';
 import { statusIs, type Renter } from '../harness/control-plane.js';
 import { eventually } from '../../scripts/eventually.js';
+import { advanceUntil } from '../harness/advance-until.js';
 import { query } from '../../control-plane/store/sql.js';
 import { NOWHERE, World, type DeployBody, type Refused } from './world.js';
 
@@ -335,12 +336,10 @@ describe('Errors: instance error_code', () => {
       error_code: 'start_timed_out',
       allowed_actions: ['start', 'destroy'],
     });
-    agent.beat();
-    const undoing = await eventually('the undoing', () => {
-      world.test.advance(1_000);
-      agent.beat();
-      return agent.held.find(({ desired }) => desired === 'stopped');
-    });
+    const passing = { clock: world.test, stepMs: 1_000, parties: [() => agent.roundTrip()] };
+    const undoing = await advanceUntil('the undoing', passing, () =>
+      agent.held.find(({ desired }) => desired === 'stopped'),
+    );
     expect(undoing.sequence).toBeGreaterThan(start.sequence);
   });
   it('gpus_unavailable', async () => {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { InstanceBody } from '../harness/api-client.js';
 import { statusIs } from '../harness/control-plane.js';
 import { eventually } from '../../scripts/eventually.js';
+import { advanceUntil } from '../harness/advance-until.js';
 import type { FakeAgent } from '../harness/fake-agent.js';
 import type { WireCommand } from '../harness/wire.js';
 import { DAY_MS, HOUR_MS, makePoor } from '../harness/poor.js';
@@ -29,6 +30,12 @@ async function later(agent: FakeAgent, ms: number): Promise<void> {
   });
   world.test.advance(0);
 }
+
+const passing = (agent: FakeAgent) => ({
+  clock: world.test,
+  stepMs: 10_000,
+  parties: [() => agent.roundTrip()],
+});
 
 /** A host that does nothing by itself, with an instance that runs. */
 async function slow(): Promise<{ agent: FakeAgent; id: string; body: DeployBody }> {
@@ -107,10 +114,7 @@ describe('States and transitions', () => {
       allowed_actions: ['stop', 'destroy'],
       ssh_host: '203.0.113.7',
     });
-    const again = await eventually('the stop again', async () => {
-      await later(agent, MINUTE_MS);
-      return agent.held[0];
-    });
+    const again = await advanceUntil('the stop again', passing(agent), () => agent.held[0]);
     expect(again).toMatchObject({ commandId: command.commandId, desired: 'stopped' });
     agent.done(again);
     expect(await statusIs(world.admin.api, id, 'stopped')).toMatchObject({ error_code: null, error_message: null });
@@ -310,12 +314,7 @@ describe('Rules', () => {
       const command = await next(agent);
       agent.held.length = 0;
       world.test.advance(60_000);
-      agent.beat();
-      const again = await eventually('the command again', () => {
-        world.test.advance(1_000);
-        agent.beat();
-        return agent.held[0];
-      });
+      const again = await advanceUntil('the command again', passing(agent), () => agent.held[0]);
       expect(again.commandId).toBe(command.commandId);
       agent.done(again);
       await statusIs(world.admin.api, id, end);

@@ -11,6 +11,7 @@ import { readAccounts } from '../../agent/measurements/accounts.js';
 import type { DockerRuntime } from '../../agent/runtime/docker/docker-runtime.js';
 import type { InstanceBody } from '../harness/api-client.js';
 import { eventually } from '../../scripts/eventually.js';
+import { advanceUntil } from '../harness/advance-until.js';
 import { agentOnFakes } from '../harness/agent-on-fakes.js';
 import { TestControlPlane, type Renter } from '../harness/control-plane.js';
 import { SAMPLE_IMAGE, containersOf } from '../harness/docker.js';
@@ -20,12 +21,13 @@ import { takePorts } from '../harness/worker.js';
 import { listening } from '../harness/told.js';
 
 const LOOK_MS = 10_000;
-/** With each poll: while an instance starts, the clock is no faster than time. */
+/** With each answer of Docker: while an instance starts, the clock is no faster than time. */
 const START_MS = 10;
 /** A look reads the accounts of so many instances. */
 const WATCHED = 2;
-/** About three seconds: then a look was over before both instances could be found, and the next one is due. */
-const POLLS_OF_A_LOOK = 300;
+/** Then a look was over before both instances could be found, and the next one is due. */
+const LOOK_TAKES_MS = 3_000;
+const MOST_TRIES = 40;
 const LOOKS_A_MINUTE = 6;
 const MOST_MINUTES = 16;
 /** More than a tenth of one core for the ten seconds that the clock shows. */
@@ -90,7 +92,10 @@ afterAll(async () => {
 
 const read = (id: string) => renter.api.get<InstanceBody>(`/v1/instances/${id}`);
 
+const answered = () => runtime.list();
+
 async function running(loop: string): Promise<string> {
+  const passing = { clock: test, stepMs: START_MS, parties: [answered], steps: 30_000 };
   const machine_id = hostId;
   const prices = { price_per_hour_micro: 1_000, storage_price_per_gb_hour_micro: 0 };
   const { id: offer_id } = await test.operator.post<{ id: string }>('/v1/operator/offers', {
@@ -98,15 +103,13 @@ async function running(loop: string): Promise<string> {
     num_gpus: 1,
     ...prices,
   });
-  await eventually('the offer', async () => {
-    test.advance(START_MS);
+  await advanceUntil('the offer', passing, async () => {
     return (await renter.api.get<{ state: string }>(`/v1/offers/${offer_id}`)).state === 'available';
   });
   const template_id = await test.template({ image: SAMPLE_IMAGE, command: ['sh', '-c', loop] });
   const body = { offer_id, template_id, disk_gb: 10, idle_stop_minutes: 11 };
   const { id } = await renter.api.post<InstanceBody>('/v1/instances', body);
-  await eventually('the instance to run', async () => {
-    test.advance(START_MS);
+  await advanceUntil('the instance to run', passing, async () => {
     const { status, error_message } = await read(id);
     expect(status, error_message ?? '').not.toBe('error');
     return status === 'running';
@@ -124,15 +127,17 @@ async function look(busy: string, isLong: boolean): Promise<void> {
   const from = isLong ? await cpuUsOf(busy) : 0;
   if (isLong) await eventually('some computing', async () => (await cpuUsOf(busy)) - from > BUSY_US, 180_000);
   const enough = reads + WATCHED;
-  let [begun, polls] = [gpus.looks, 0];
+  let begun = gpus.looks;
   test.advance(LOOK_MS);
-  await eventually('the look', () => {
+  for (let tries = 0; reads < enough && tries < MOST_TRIES; tries++) {
     // A look that is not over yet lets the next one fall out.
-    if (gpus.looks === begun) test.advance(100);
+    const passing = { clock: test, stepMs: 100, parties: [answered] };
+    await advanceUntil('the look', passing, () => gpus.looks > begun);
     // Time stands still meanwhile: what a slow machine has not measured after eight seconds of the clock is not idle.
-    else if (++polls % POLLS_OF_A_LOOK === 0) begun = gpus.looks;
-    return reads >= enough;
-  });
+    await eventually('both to be read', () => reads >= enough, LOOK_TAKES_MS).catch(() => undefined);
+    begun = gpus.looks;
+  }
+  expect(reads).toBeGreaterThanOrEqual(enough);
 }
 
 it('an instance that sleeps is stopped, and one that computes is not', async () => {
@@ -146,11 +151,8 @@ it('an instance that sleeps is stopped, and one that computes is not', async () 
     ({ status } = await read(asleep));
   }
   expect(minutes).toBeGreaterThanOrEqual(11);
-  const isStopped = async () => {
-    test.advance(50);
-    return (await read(asleep)).status === 'stopped';
-  };
-  await eventually('the stop', isStopped, 180_000);
+  const passing = { clock: test, stepMs: 50, parties: [answered], steps: 3_600 };
+  await advanceUntil('the stop', passing, async () => (await read(asleep)).status === 'stopped');
   expect((await containersOf(asleep)).map(({ State }) => State)).toEqual(['exited']);
   expect((await read(busy)).status).toBe('running');
   const idle = told('instance.idle').map(({ subject }) => subject);

@@ -8,6 +8,7 @@ import { ImagePuller, type PullPolicy } from '../../agent/runtime/docker/image-p
 import { systemClock, type Clock } from '../../shared/clock.js';
 import { silentLogger } from '../../shared/logger.js';
 import { eventually } from '../../scripts/eventually.js';
+import { advanceUntil } from '../harness/advance-until.js';
 import { DOCKER_SOCKET, SAMPLE_IMAGE, docker } from '../harness/docker.js';
 import { ManualClock } from '../harness/manual-clock.js';
 import { startRelay } from '../harness/relay.js';
@@ -90,17 +91,13 @@ it('a registry that drips is given up: nobody pays for the GPUs that wait for it
   await eventually('the layer', () => asked.some((url) => url.endsWith('1'.repeat(64))), 30_000);
   let said: string | undefined;
   void pulled.then((words) => (said = words));
-  let counted = 0;
-  await eventually(
-    'its end',
-    () => {
-      // A second for each drop: a minute in which nothing comes would end it, too.
-      clock.advance(1_000 * (drops - counted));
-      counted = drops;
-      return said;
-    },
-    60_000,
-  );
+  let counted = drops;
+  // A second for each drop: a minute in which nothing comes would end it, too.
+  const dripped = async () => {
+    await eventually('a drop', () => drops > counted || said !== undefined);
+    counted += 1;
+  };
+  await advanceUntil('its end', { clock, stepMs: 1_000, parties: [dripped] }, () => said);
   expect(said).toMatch(/^IMAGE_TOO_SLOW: .*the registry sends less than/);
 });
 

@@ -273,6 +273,11 @@ export class TestControlPlane {
     this.core.workers.runAll();
   }
 
+  /** Resolves when the control plane has answered a request: it has begun to handle all that was sent to it before. */
+  async roundTrip(): Promise<void> {
+    await this.api.request('GET', '/healthz');
+  }
+
   /** A digest of each table, to compare before and after; less the moments at which credentials were used. */
   dump(): Readonly<Record<string, string>> {
     return this.digests.read();

@@ -2,6 +2,7 @@ import { messageOf } from '../../shared/coded-error.js';
 import { Metadata } from '@grpc/grpc-js';
 import { eventually } from '../../scripts/eventually.js';
 import { dialWire, type WireClient, type WireCommand, type WireMessage, type WireStream } from './wire.js';
+import { Echoes } from './echoes.js';
 import { inventoryOf } from './fake-inventory.js';
 import { enroll, type FakeAgentOptions } from './fake-enrollment.js';
 
@@ -50,6 +51,7 @@ export class FakeAgent {
   /** Every command received, in order, also the ones sent again. */
   readonly received: WireCommand[] = [];
   readonly acknowledged: string[] = [];
+  private readonly echoes = new Echoes();
   private readonly acknowledgedReports = new Set<string>();
   /** Commands that wait for the test's word. */
   readonly held: WireCommand[] = [];
@@ -138,13 +140,14 @@ export class FakeAgent {
         if (isLost) return;
         isLost = true;
         this.closedBecause = reason;
-        if (this.stream === stream) this.stream = undefined;
+        if (this.stream === stream) this.hangUp();
         reject(new Error(reason));
       };
       stream.on('error', (error) => lost(error.message));
       stream.on('end', () => lost('ended by the control plane'));
       stream.on('data', (message: WireMessage) => {
         if (!message.welcome) return this.receive(message);
+        this.hangUp();
         this.stream = stream;
         this.heartbeatMs = message.welcome.heartbeatMs;
         this.protocol = message.welcome.protocol;
@@ -169,8 +172,13 @@ export class FakeAgent {
   /** Breaks the stream without a word. */
   disconnect(): void {
     this.stream?.cancel();
-    this.stream = undefined;
+    this.hangUp();
     this.subscriptions.clear();
+  }
+
+  private hangUp(): void {
+    this.stream = undefined;
+    this.echoes.end();
   }
 
   close(): void {
@@ -299,6 +307,16 @@ export class FakeAgent {
     return this.acknowledgedReports.has(`${instanceId} ${number}`);
   }
 
+  /**
+   * Says what runs. Resolves when the control plane has handled this and all that was said before, and also what this host answers
+   * to all that it was sent before; at once without a connection.
+   */
+  async roundTrip(): Promise<void> {
+    this.beat();
+    // What was sent to this host comes before the first echo, and what it answers is handled before the second.
+    for (let echo = 0; echo < 2 && this.stream; echo++) await this.echoes.ask((message) => this.send(message));
+  }
+
   /** Says what an instance has used in these minutes; resolves when the control plane has heard it. */
   async measure(instanceId: string, ...minutes: Record<string, unknown>[]): Promise<void> {
     this.send({ measurementReport: { instances: [{ instanceId, minutes }] } });
@@ -318,7 +336,7 @@ export class FakeAgent {
   private receive(message: WireMessage): void {
     const { command, resultAck, reportAck, logSubscribe, logUnsubscribe, paidTimes, measurementQuery } = message;
     if (paidTimes) this.paidTimes.push(paidTimes.instances);
-    if (resultAck) this.acknowledged.push(resultAck.commandId);
+    if (resultAck && !this.echoes.hear(resultAck.commandId)) this.acknowledged.push(resultAck.commandId);
     if (reportAck) this.acknowledgedReports.add(`${reportAck.instanceId} ${reportAck.number}`);
     if (measurementQuery) {
       this.queried.push(measurementQuery);

@@ -9,6 +9,7 @@ import { query } from '../../control-plane/store/sql.js';
 import { Store } from '../../control-plane/store/store.js';
 import { silentLogger } from '../../shared/logger.js';
 import { eventually } from '../../scripts/eventually.js';
+import { advanceUntil } from '../harness/advance-until.js';
 import { asNobody } from '../harness/as-nobody.js';
 import { ManualClock } from '../harness/manual-clock.js';
 
@@ -44,12 +45,10 @@ const note = (value: string) =>
 
 /** Lets time pass until there is another copy than before; answers all. */
 async function nextCopy(afterMs = 0): Promise<string[]> {
-  const before = existsSync(copies) ? made().at(-1) : undefined;
+  const newest = () => (existsSync(copies) ? made().at(-1) : undefined);
+  const before = newest();
   clock.advance(afterMs);
-  await eventually('a copy', () => {
-    clock.advance(60_000);
-    return made().length > 0 && made().at(-1) !== before;
-  });
+  await advanceUntil('a copy', { clock, stepMs: 60_000 }, () => newest() !== before && newest());
   return made();
 }
 

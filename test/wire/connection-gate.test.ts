@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ConnectionGate, type GateLimits } from '../../shared/connection-gate.js';
 import { eventually } from '../../scripts/eventually.js';
+import { advanceUntil } from '../harness/advance-until.js';
 import { TestControlPlane } from '../harness/control-plane.js';
 import { FakeAgent } from '../harness/fake-agent.js';
 import { ManualClock } from '../harness/manual-clock.js';
@@ -158,10 +159,7 @@ describe('connections of peers that have proven nothing', () => {
     await isServed(peer);
     socket.resume();
     socket.write(Buffer.alloc(MEBIBYTE));
-    await eventually('the cut', () => {
-      clock.advance(100);
-      return socket.destroyed || socket.readableEnded;
-    });
+    await advanceUntil('the cut', { clock, stepMs: 100 }, () => socket.destroyed || socket.readableEnded);
   });
 });
 
@@ -193,10 +191,8 @@ describe('a control plane', () => {
     const session = connectHttp2(`http://${test.grpcAddress}`);
     session.on('error', () => undefined);
     for (let index = 0; index < 400; index++) dripEnrollment(session);
-    await eventually('the cut', () => {
-      test.clock.advance(100);
-      return session.destroyed || session.closed;
-    });
+    const passing = { clock: test.clock, stepMs: 100, parties: [() => test.roundTrip()] };
+    await advanceUntil('the cut', passing, () => session.destroyed || session.closed);
     const agent = await test.host();
     expect(agent.connected).toBe(true);
   });
@@ -213,18 +209,13 @@ describe('a control plane', () => {
     const token = await test.enrollmentToken();
     let agent: FakeAgent | undefined;
     const enrolling = FakeAgent.enroll(test.grpcAddress, token).then((enrolled) => (agent = enrolled));
-    await eventually('the enrollment', () => {
-      test.clock.advance(100);
-      return agent;
-    });
+    const passing = { clock: test.clock, stepMs: 100, parties: [() => test.roundTrip()] };
+    await advanceUntil('the enrollment', passing, () => agent);
     agent = await enrolling;
     test.agents.push(agent);
     let connected = false;
     void agent.connect().then(() => (connected = true));
-    await eventually('the host', () => {
-      test.clock.advance(100);
-      return connected;
-    });
+    await advanceUntil('the host', passing, () => connected);
     for (const socket of silent) socket.destroy();
   });
 

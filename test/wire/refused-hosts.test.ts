@@ -12,7 +12,7 @@ import { enroll } from '../../agent/link/enrollment.js';
 import { linkFailureOf } from '../../agent/link/failure.js';
 import { saveIdentity, type Identity } from '../../agent/link/identity.js';
 import { probe } from '../../agent/link/probe.js';
-import { eventually } from '../../scripts/eventually.js';
+import { advanceUntil } from '../harness/advance-until.js';
 import { systemClock } from '../../shared/clock.js';
 import { agentOnFakes } from '../harness/agent-on-fakes.js';
 import { TestControlPlane } from '../harness/control-plane.js';
@@ -43,6 +43,8 @@ class Host {
   private readonly clock = new ManualClock();
   private readonly journal = new Journal(join(this.folder, 'journal.db'));
   private agent: Agent | undefined;
+  /** Resolves when the last dial has an answer. */
+  private dialed: Promise<unknown> = Promise.resolve();
   identity!: Identity;
 
   static async enrolled(at = test): Promise<Host> {
@@ -56,14 +58,23 @@ class Host {
 
   async start(): Promise<void> {
     const { clock, journal } = this;
-    const dial = dialer(() => this.identity);
+    const connect = dialer(() => this.identity);
+    const dial = () => {
+      const wire = connect();
+      this.dialed = new Promise<void>((resolve) => {
+        wire.on('data', () => resolve());
+        wire.on('error', () => resolve());
+        wire.on('end', () => resolve());
+      });
+      return wire;
+    };
     this.agent = agentOnFakes({ clock, journal, dial, gpus: new BusyGpus(0, 'none') });
     await this.agent.start();
   }
 
   async snapshot(until: (snapshot: Awaited<ReturnType<Agent['snapshot']>>) => unknown) {
-    return eventually('the snapshot', async () => {
-      this.clock.advance(200);
+    const passing = { clock: this.clock, stepMs: 200, parties: [() => this.dialed] };
+    return advanceUntil('the snapshot', passing, async () => {
       const snapshot = await this.agent?.snapshot();
       return snapshot && until(snapshot) ? snapshot : undefined;
     });

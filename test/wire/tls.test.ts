@@ -13,6 +13,7 @@ import { query } from '../../control-plane/store/sql.js';
 import type { InstanceBody } from '../harness/api-client.js';
 import { TestControlPlane, statusIs } from '../harness/control-plane.js';
 import { eventually } from '../../scripts/eventually.js';
+import { advanceUntil } from '../harness/advance-until.js';
 import { INVENTORY } from '../harness/inventory.js';
 import { ManualClock } from '../harness/manual-clock.js';
 import { TlsHosts, certified } from '../harness/tls-hosts.js';
@@ -40,10 +41,7 @@ afterAll(async () => {
 async function stop(plain: TestControlPlane): Promise<void> {
   let isOver = false;
   const stopping = plain.stop().finally(() => (isOver = true));
-  await eventually('the end', () => {
-    plain.clock.advance(1_000);
-    return isOver;
-  });
+  await advanceUntil('the end', { clock: plain.clock, stepMs: 1_000 }, () => isOver);
   await stopping;
 }
 

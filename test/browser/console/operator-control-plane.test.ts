@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { describeSettings } from '../../../control-plane/domain/setting.js';
 import { eventually } from '../../../scripts/eventually.js';
+import { advanceUntil } from '../../harness/advance-until.js';
 import type { InstanceBody } from '../../harness/api-client.js';
 import { TestConsole, type ConsoleWindow } from '../../harness/console.js';
 import { statusIs } from '../../harness/control-plane.js';
@@ -44,11 +45,9 @@ afterAll(async () => {
 
 it('shows backups, workers and settings as they stand, without secrets, and lets the clock be confirmed', async () => {
   const { control } = test;
-  const backups = async () => {
-    control.advance(MINUTE_MS);
-    return (await control.operator.get<{ backups: Backups }>('/v1/operator/control-plane')).backups;
-  };
-  await eventually('a copy', async () => (await backups()).last_at !== null);
+  const passing = { clock: control, stepMs: MINUTE_MS };
+  const backups = async () => (await control.operator.get<{ backups: Backups }>('/v1/operator/control-plane')).backups;
+  await advanceUntil('a copy', passing, async () => (await backups()).last_at !== null);
   control.clock.step(HOUR_MS);
   control.advance(MINUTE_MS);
   const { page } = window;
@@ -67,7 +66,7 @@ it('shows backups, workers and settings as they stand, without secrets, and lets
   await page.getByRole('alertdialog').getByRole('button', { name: 'Confirm' }).click();
   await page.getByText('The clock is trusted.').waitFor();
   rmSync(join(folder, 'copies'), { recursive: true });
-  await eventually('the missing folder to be noted', async () => !(await backups()).usable);
+  await advanceUntil('the missing folder to be noted', passing, async () => !(await backups()).usable);
   await window.goTo('/operator/control-plane');
   await page.getByText('folder cannot be used', { exact: true }).waitFor();
 
@@ -98,13 +97,11 @@ it('credits what was charged after a stop that a host has ignored, and names the
   agent.automatic = false;
   await renter.api.post(`/v1/instances/${id}/stop`);
   const charged = async () => {
-    control.advance(MINUTE_MS / 2);
-    agent.beat();
-    await renter.api.get(`/v1/instances/${id}`);
     const { items } = await control.operator.get<{ items: { charged_micro: number }[] }>('/v1/operator/ignored-stops');
     return (items[0]?.charged_micro ?? 0) > 0;
   };
-  await eventually('a charge after the stop', charged);
+  const passing = { clock: control, stepMs: MINUTE_MS / 2, parties: [() => agent.roundTrip()] };
+  await advanceUntil('a charge after the stop', passing, charged);
   const { page } = window;
   const dialog = page.getByRole('dialog');
   await window.goTo('/operator/ignored-stops');
