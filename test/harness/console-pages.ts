@@ -129,6 +129,12 @@ function addressesIn(routes: Readonly<Record<string, Addresses>>, ids: PageIds):
 export const onePerRoute = (pages: readonly PageAddress[]) =>
   pages.filter(({ route }, index) => pages.findIndex((other) => other.route === route) === index);
 
+/** Returns the other addresses of each route: its tabs. */
+export function furtherPerRoute(pages: readonly PageAddress[]): PageAddress[] {
+  const first = onePerRoute(pages);
+  return pages.filter((page) => !first.includes(page));
+}
+
 /** Returns the routes that the tests know. */
 export const testedRoutes = () => [...Object.keys(RENTERS), ...Object.keys(OPERATORS)].sort();
 

@@ -69,6 +69,17 @@ async function visit(window: ConsoleWindow, { path, heading }: PageAddress): Pro
   await isWhole(window, path);
 }
 
+/** Goes from page to page, as wide as a phone; each reads everything anew. Throws unless each is whole. */
+export async function visitAnew(window: ConsoleWindow, pages: readonly PageAddress[]): Promise<void> {
+  await window.goTo('/profile');
+  for (const address of pages) await readAnew(window, address);
+}
+
+async function readAnew(window: ConsoleWindow, address: PageAddress): Promise<void> {
+  await window.forget();
+  await visit(window, address);
+}
+
 const FAILURES = [
   { status: 500, code: 'INTERNAL', message: 'something went wrong' },
   // It is sent again, at once.
@@ -76,8 +87,8 @@ const FAILURES = [
 ];
 
 /**
- * Opens each page while the API fails for what `reads` matches. Throws unless it says so with the id of a request, keeps its layout, and
- * goes on when the API works again.
+ * Goes to each page while the API fails for what `reads` matches; the first one is loaded, so that the shell fails, too. Throws unless it
+ * says so with the id of a request, keeps its layout, and goes on when the API works again.
  */
 export async function visitWhileFailing(
   window: ConsoleWindow,
@@ -89,8 +100,9 @@ export async function visitWhileFailing(
   for (const [index, { path }] of pages.filter(({ readsNothing }) => !readsNothing).entries()) {
     const { status, headers = {}, ...failure } = FAILURES[index % FAILURES.length] ?? { status: 500 };
     const body = JSON.stringify({ ...failure, request_id: `request-${index}` });
+    if (index > 0) await window.forget();
     await page.route(reads, (route) => route.fulfill({ status, headers, contentType: 'application/json', body }));
-    await page.goto(path);
+    await (index > 0 ? window.startMove(path) : page.goto(path));
     await page.locator('main h1').waitFor();
     await page.locator('main [role=alert]').first().getByText(`request-${index}`).waitFor();
     await checkWidth(window, path);
@@ -103,7 +115,7 @@ export async function visitWhileFailing(
   }
 }
 
-/** Opens each page, and takes the network away from it. Throws unless it says so, keeps what it shows, and goes on once it is back. */
+/** Goes to each page, and takes the network away from it. Throws unless it says so, keeps what it shows, and goes on once it is back. */
 export async function visitOffline(window: ConsoleWindow, pages: readonly PageAddress[]): Promise<void> {
   const { page, context } = window;
   window.expectComplaints(/ERR_INTERNET_DISCONNECTED|ERR_ABORTED|Failed to load resource/);
@@ -111,7 +123,7 @@ export async function visitOffline(window: ConsoleWindow, pages: readonly PageAd
   const isLive = () => page.waitForSelector('[data-connection=live]', { state: 'attached' });
   await window.goTo('/profile');
   for (const address of pages) {
-    await visit(window, address);
+    await readAnew(window, address);
     await isLive();
     await context.setOffline(true);
     await offline.waitFor();
