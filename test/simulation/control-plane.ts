@@ -114,21 +114,23 @@ export class SimControlPlane {
 
   /**
    * Killed before a commit it has not happened; after it it has, and nobody was told. In a group, a kill after a use case is one before
-   * its commit.
+   * its commit. A planned kill can wait for a use case that has written; one by chance comes after any.
    */
   private interrupt(platform: Platform, life: ProcessHandle): void {
     const { store } = platform;
     const transact = store.transact.bind(store);
     const faulty = <T>(work: (tx: Tx) => T): T => {
       if (!life.alive) throw new Crash('the control plane was killed');
-      const before = this.fate.strikes('before a commit', this.crashRate);
-      const result = transact((tx) => {
-        const done = work(tx);
-        if (before) throw new Crash('killed before the commit');
+      const isKilled = this.fate.byChance(this.crashRate);
+      const { result, hasWritten } = transact((tx) => {
+        const done = { result: work(tx), hasWritten: store.isWriting() };
+        const isPlanned = this.fate.asPlanned(done.hasWritten ? 'before a commit' : 'before a read ends');
+        if (isKilled || isPlanned) throw new Crash('killed before the commit');
         return done;
       });
       this.commits += 1;
-      if (this.fate.strikes('after a commit', this.crashRate)) throw new Crash('killed after the commit');
+      const after = hasWritten ? 'after a commit' : 'after a read';
+      if (this.fate.strikes(after, this.crashRate)) throw new Crash('killed after the commit');
       return result;
     };
     store.transact = <T>(work: (tx: Tx) => T): T => {

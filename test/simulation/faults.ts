@@ -4,6 +4,8 @@ import type { Random } from './random.js';
 export const MOMENTS = [
   'before a commit',
   'after a commit',
+  'before a read ends',
+  'after a read',
   'before a journal write',
   'after a journal write',
   'before a Docker call',
@@ -15,6 +17,9 @@ export const MOMENTS = [
 ] as const;
 export type Moment = (typeof MOMENTS)[number];
 
+/** Where the control plane has only read since it last wrote: a kill there changes no data, and is like one after that write. */
+export const READS: readonly Moment[] = ['before a read ends', 'after a read'];
+
 /** Decides whether it does: by chance, or at one moment that was chosen before. */
 export class Faults {
   private planned: { moment: Moment; nth: number } | undefined;
@@ -24,9 +29,17 @@ export class Faults {
   constructor(private readonly random: Random) {}
 
   strikes(moment: Moment, probability: number): boolean {
-    if (this.resting) return false;
-    if (!this.planned) return this.random.chance(probability);
-    if (moment !== this.planned.moment) return false;
+    return this.planned ? this.asPlanned(moment) : this.byChance(probability);
+  }
+
+  /** Whether something goes wrong by chance; never where a moment is planned. */
+  byChance(probability: number): boolean {
+    return !this.resting && !this.planned && this.random.chance(probability);
+  }
+
+  /** Whether this is the moment that was planned. */
+  asPlanned(moment: Moment): boolean {
+    if (this.resting || moment !== this.planned?.moment) return false;
     this.seen += 1;
     return this.seen === this.planned.nth;
   }
