@@ -40,7 +40,7 @@ computing_lane() { # [MODE]
   --quick) computing_tests simulation simulate --seeds chosen:10 --steps 200 ;;
   *)
     computing_tests simulation simulate --seeds chosen --steps 500
-    computing_tests steps step_test --every 6
+    computing_tests steps step_test --every 3
     computing_tests deep vitest deep
     computing_tests load vitest load
     ;;

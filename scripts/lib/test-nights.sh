@@ -155,7 +155,7 @@ part_simulation() {
     tests "simulation-$first" simulate --seeds "$first-$((first + 999))" --steps 1000
   done
 }
-part_steps() { tests steps step_test --whole; }
+part_steps() { tests steps step_test --whole --reads; }
 part_mutants() { tests mutants npm run --silent mutants; }
 part_mutation() {
   tests mutation-domain npm run --silent mutation -- domain

@@ -5,7 +5,7 @@ import { openContext, startChromium } from '../harness/chromium.js';
 import { ConsoleWindow, NETWORK_CHANGES } from '../harness/console.js';
 import { containersOf, SAMPLE_IMAGE } from '../harness/docker.js';
 import { fingerprintOf, OPERATOR, RealPlatform } from '../harness/real.js';
-import { atNight } from '../harness/night.js';
+import { atNight } from '../harness/at-night.js';
 import { takePort } from '../harness/worker.js';
 
 let real: RealPlatform;

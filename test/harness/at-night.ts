@@ -1,2 +1,7 @@
-/** Whether this is the nightly run, in which tests also make visits that others make by day in another way. */
+/** Whether this is a run of the night: `scripts/test --nightly` sets it. */
 export const isNight = process.env['TEST_NIGHTLY'] === '1';
+
+/** Registers tests that run at night alone: by day, others hold their promises (docs/dev/testing.md). */
+export function atNight(register: () => void): void {
+  if (isNight) register();
+}

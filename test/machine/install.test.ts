@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PullRefused } from '../../agent/domain/pull-failure.js';
 import { eventually } from '../../scripts/eventually.js';
 import { SAMPLE_IMAGE } from '../harness/docker.js';
-import { atNight } from '../harness/night.js';
+import { atNight } from '../harness/at-night.js';
 import { SystemdMachine, releaseTarball } from '../rig/systemd-machine.js';
 
 const PASSWORD = 'the password of an operator';
