@@ -7,6 +7,7 @@ import { eventually } from '../../scripts/eventually.js';
 import { expect } from 'vitest';
 import { closeWindows, openContext, sessionCookie, sharedChromium } from './chromium.js';
 import { TestControlPlane, type Renter } from './control-plane.js';
+import { NOON } from './manual-clock.js';
 
 /** Where `npm run build` puts the console. */
 export const BUILT_CONSOLE = resolve('dist/console');
@@ -27,10 +28,12 @@ export class TestConsole {
     readonly browser: Browser,
   ) {}
 
+  /** How far the clock of its pages is ahead of this machine's: relative times are shown by it. */
+  private readonly aheadMs = NOON - Date.now();
+
   static async start(options: Parameters<typeof TestControlPlane.start>[0] = {}): Promise<TestConsole> {
     if (!existsSync(BUILT_CONSOLE)) throw new Error('the console is not built: npm run build');
-    // Relative times are shown by the clock of the browser.
-    const control = await TestControlPlane.start({ at: Date.now(), consoleFolder: BUILT_CONSOLE, ...options });
+    const control = await TestControlPlane.start({ at: NOON, consoleFolder: BUILT_CONSOLE, ...options });
     return new TestConsole(control, await sharedChromium());
   }
 
@@ -51,6 +54,7 @@ export class TestConsole {
       ...{ viewport: { width, height }, colorScheme: theme, reducedMotion: 'reduce', baseURL: this.home, timezoneId },
     });
     await context.addCookies([sessionCookie(this.home, renter.api.token ?? '')]);
+    await context.addInitScript(setClock(this.aheadMs));
     await context.addInitScript(NOTE_SHIFTS);
     return new ConsoleWindow(context, await context.newPage(), this.home);
   }
@@ -86,6 +90,17 @@ const NOTE_SHIFTS = `{
     for (const { value, hadRecentInput, sources } of list.getEntries())
       if (!hasActed && !hadRecentInput) window.shifts.push({ value, moved: sources.map(nameOf) });
   }).observe({ type: 'layout-shift', buffered: true });
+}`;
+
+/** Sets the clock of a page; it runs in the browser. */
+const setClock = (aheadMs: number) => `{
+  const real = Date;
+  const now = () => real.now() + ${aheadMs};
+  window.Date = new Proxy(real, {
+    construct: (_, given, made) => Reflect.construct(real, given.length > 0 ? given : [now()], made),
+    apply: () => new Date().toString(),
+    get: (_, name) => (name === 'now' ? now : Reflect.get(real, name)),
+  });
 }`;
 
 interface Shift {

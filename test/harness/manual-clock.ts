@@ -5,12 +5,19 @@ interface Scheduled {
   run: () => void;
 }
 
+/** Set, every test begins then: so a night runs all of them as if it were just before midnight at the end of a month. */
+const GIVEN = process.env['TEST_NOW'];
+const START = momentOf(GIVEN ?? '2026-01-01T00:00:00.000Z');
+
+/** The present of tests that show it, in milliseconds since 1970: no day and no month ends within hours of it. */
+export const NOON = momentOf(GIVEN ?? '2026-01-15T12:00:00.000Z');
+
 /** Time that moves only when a test moves it. */
 export class ManualClock implements Clock {
   private elapsed = 0;
   private readonly scheduled = new Set<Scheduled>();
 
-  constructor(private wall = Date.parse('2026-01-01T00:00:00.000Z')) {}
+  constructor(private wall = START) {}
 
   now(): number {
     return this.wall;
@@ -53,4 +60,10 @@ export class ManualClock implements Clock {
     this.wall += at - this.elapsed;
     this.elapsed = at;
   }
+}
+
+function momentOf(text: string): number {
+  const moment = Date.parse(text);
+  if (Number.isNaN(moment)) throw new Error(`TEST_NOW is no moment: ${text}`);
+  return moment;
 }

@@ -7,6 +7,7 @@ import { TestConsole, type ConsoleWindow } from '../../harness/console.js';
 import { statusIs, type Renter } from '../../harness/control-plane.js';
 import { FakeAgent } from '../../harness/fake-agent.js';
 import { makePublicKey } from '../../harness/keys.js';
+import { NOON } from '../../harness/manual-clock.js';
 
 /** Where the pictures of README and guides are made; nowhere: they are not made. See docs/dev/console.md. */
 const FOLDER = process.env['TEST_SCREENSHOTS'];
@@ -88,8 +89,7 @@ describe.skipIf(FOLDER === undefined)('the pictures of README and guides', () =>
     });
 
   beforeAll(async () => {
-    // The browser counts from its own clock.
-    test = await TestConsole.start({ at: Date.now() - PAST_MS });
+    test = await TestConsole.start({ at: NOON - PAST_MS });
     for (const host of HOSTS) {
       const agent = await enroll(await test.control.enrollmentToken(), host);
       offers.push(await test.control.offer(agent, 1, host.priceMicro));

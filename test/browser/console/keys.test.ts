@@ -55,7 +55,7 @@ it('shows the secret of an API key once, with the restrictions that were asked f
   const { items } = await renter.api.as(secret).get<{ items: ApiKey[] }>('/v1/api-keys');
   const [key] = items;
   expect(key).toMatchObject({ read_only: true, allowed_addresses: ['127.0.0.0/8', '2001:db8::/32'] });
-  expect(Date.parse(key?.expires_at ?? '') - Date.now()).toBeGreaterThan(6.9 * 86_400_000);
+  expect(Date.parse(key?.expires_at ?? '') - test.control.clock.now()).toBeGreaterThan(6.9 * 86_400_000);
   const caps = await renter.api.get<SpendCaps>(`/v1/api-keys/${key?.id}/spend-caps`);
   expect(caps.day_micro).toBe(12_345_678);
   await window.shoot('keys-secret');
