@@ -42,6 +42,7 @@ async function beat(fields: Record<string, unknown> = {}): Promise<void> {
 }
 
 it('a hello that says nothing new writes nothing', async () => {
+  await agent.connect();
   test.advance(1);
   const before = commits();
   for (let times = 0; times < 3; times++) await agent.connect();
