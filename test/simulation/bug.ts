@@ -1,3 +1,5 @@
+import type { Moment } from './faults.js';
+
 export type Call = (...args: unknown[]) => unknown;
 export type Module = Record<string, unknown>;
 
@@ -14,8 +16,39 @@ export interface Bug {
   steps?: number;
   /** Whether renters and admins limit what is spent. */
   hasLimits?: true;
+  /** A scenario that catches it whatever the seeds do, by its name: played instead of them. It holds without the bug. */
+  scenario?: string;
+  /** What goes wrong in the scenario, besides what it does itself: which of the moments of a kind, counted from 1. */
+  fault?: readonly [moment: Moment, nth: number];
   changes: readonly Change[];
 }
 
 /** The export as it was before the bug. */
 export const original = (module: Module, name: string) => module[name] as Call;
+
+/** The export does what it did, and then something more. */
+export const after = (path: string, name: string, more: Call): Change => [
+  path,
+  (module) => ({
+    [name]: (...args: unknown[]) => {
+      const answer = original(module, name)(...args);
+      more(...args);
+      return answer;
+    },
+  }),
+];
+
+/** A class of which some methods are others. */
+export const overriding = (
+  path: string,
+  name: string,
+  methods: (prototype: Record<string, Call>) => Module,
+): Change => [
+  path,
+  (module) => {
+    const Original = module[name] as new (...args: unknown[]) => object;
+    const Changed = class extends Original {};
+    Object.assign(Changed.prototype, methods(Original.prototype as Record<string, Call>));
+    return { [name]: Changed };
+  },
+];

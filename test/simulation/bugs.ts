@@ -5,7 +5,7 @@ import { recordTransition, type Reason } from '../../control-plane/services/even
 import type { Instance } from '../../control-plane/services/instances/queries.js';
 import type { Platform } from '../../control-plane/services/system/platform.js';
 import { query } from '../../control-plane/store/sql.js';
-import { original, type Bug, type Call, type Change, type Module } from './bug.js';
+import { original, overriding, type Bug, type Call, type Change } from './bug.js';
 import type { Tx } from '../../control-plane/store/store.js';
 
 const SERVICES = 'control-plane/services';
@@ -19,17 +19,6 @@ const performing = (change: (dependencies: Dependencies, attempt: Attempt, recon
     reconcile: (dependencies: Dependencies, attempt: Attempt) =>
       change(dependencies, attempt, original(module, 'reconcile')),
   }),
-];
-
-/** A class of which some methods are others. */
-const overriding = (path: string, name: string, methods: (prototype: Record<string, Call>) => Module): Change => [
-  path,
-  (module) => {
-    const Original = module[name] as new (...args: unknown[]) => object;
-    const Changed = class extends Original {};
-    Object.assign(Changed.prototype, methods(Original.prototype as Record<string, Call>));
-    return { [name]: Changed };
-  },
 ];
 
 const telling = (change: (tell: Call, ...told: unknown[]) => unknown): Change => [
@@ -261,35 +250,31 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'nothing is on its way',
     bug: 'commands are never sent',
-    seed: 2,
-    steps: 30,
+    scenario: 'destroy while it is being made',
     changes: [[`${SERVICES}/reconciler/dispatch`, () => ({ dispatchCommands: () => ({}) })]],
   },
   {
     invariant: 'what is destroyed holds nothing',
     bug: 'claims are never dropped',
-    seed: 1,
-    steps: 30,
+    scenario: 'destroy',
     changes: [[`${SERVICES}/instances/claims`, () => ({ dropClaims: () => {} })]],
   },
   {
     invariant: 'no command is open',
     bug: 'an answered command stays open',
-    seed: 3,
-    steps: 80,
+    scenario: 'deploy',
     changes: [[`${SERVICES}/instances/commands`, () => ({ finishCommand: () => {} })]],
   },
   {
     invariant: 'nothing is set apart',
     bug: 'a removal from quarantine never lands',
-    seed: 15,
+    scenario: 'an older store is restored, and what it does not know is removed',
     changes: [[`${SERVICES}/reconciler/quarantine`, () => ({ applyRemoved: () => {} })]],
   },
   {
     invariant: 'containers and instances match, with the same GPUs',
     bug: 'Docker says that it has removed what it has not',
-    seed: 3,
-    steps: 80,
+    scenario: 'destroy what is stopped',
     changes: [overriding('test/simulation/docker', 'SimRuntime', () => ({ remove: async () => {} }))],
   },
   {

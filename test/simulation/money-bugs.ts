@@ -2,21 +2,9 @@ import type { Account } from '../../control-plane/domain/settlement.js';
 import { openMeter } from '../../control-plane/services/metering/meters.js';
 import { sql, statement } from '../../control-plane/store/sql.js';
 import type { Tx } from '../../control-plane/store/store.js';
-import { original, type Bug, type Call, type Change } from './bug.js';
+import { after, original, type Bug, type Change } from './bug.js';
 
 const SERVICES = 'control-plane/services';
-
-/** The export does what it did, and then something more. */
-const after = (path: string, name: string, more: Call): Change => [
-  path,
-  (module) => ({
-    [name]: (...args: unknown[]) => {
-      const answer = original(module, name)(...args);
-      more(...args);
-      return answer;
-    },
-  }),
-];
 
 const afterBooking = (text: string): Change =>
   after(`${SERVICES}/billing/post-charges`, 'postCharges', (tx) => (tx as Tx).run(statement(sql.raw(text))));

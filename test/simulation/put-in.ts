@@ -1,47 +1,35 @@
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { beforeAll, expect, it, vi } from 'vitest';
+import { expect, vi } from 'vitest';
 import type { Bug, Module } from './bug.js';
+import type { simulate } from './run.js';
+import type { Scenario } from './scenarios.js';
+import type { step } from './steps.js';
 
-const MOST_STEPS = 250;
-/** What a seed does changes with the simulation. Then many seeds that take few steps are quicker than one that takes many. */
-const TRIES = [
-  { seeds: 12, steps: 30 },
-  { seeds: 12, steps: 80 },
-  { seeds: 60, steps: MOST_STEPS },
-].flatMap(({ seeds, steps }) => Array.from({ length: seeds }, (_, index) => ({ seed: index + 1, steps })));
+/** The simulation, and what puts bugs into the code that it runs. */
+export interface Broken {
+  simulate: typeof simulate;
+  step: typeof step;
+  scenarios: readonly Scenario[];
+  /** Puts one in, instead of the one before; undefined: none is in. */
+  putIn: (bug: Bug | undefined) => void;
+}
 
-/** A test for each bug: with it in the code, its invariant is broken. */
-export function describeBugs(bugs: readonly Bug[]): void {
+/** Loads the simulation so that each of the bugs can be put in: once for all, because that takes longer than most simulations. */
+export async function loadWith(bugs: readonly Bug[]): Promise<Broken> {
   let present: Bug | undefined;
-  let broken: typeof import('./run.js');
-
-  // The modules are loaded once for all bugs, because loading them takes longer than most simulations.
-  beforeAll(async () => {
-    vi.resetModules();
-    for (const name of new Set(bugs.flatMap(({ changes }) => changes.map(([path]) => path)))) {
-      expect(existsSync(fileURLToPath(new URL(`../../${name}.ts`, import.meta.url))), name).toBe(true);
-      vi.doMock(`../../${name}.js`, async (importOriginal) => {
-        const module = await importOriginal<Module>();
-        return { ...module, ...changeable(module, changesOf(bugs, name, module), () => present) };
-      });
-    }
-    broken = await import('./run.js');
-  });
-
-  it.each(bugs)('by “$invariant”: $bug', { timeout: 300_000 }, async (bug) => {
-    present = bug;
-    let failure: string | undefined;
-    const { seed, steps = MOST_STEPS, invariant, hasLimits = false } = bug;
-    const noted = seed === undefined ? [] : [{ seed, steps }];
-    for (const [tried, next] of [...noted, ...TRIES].entries()) {
-      ({ failure } = await broken.simulate(next.seed, next.steps, { only: invariant, hasLimits }));
-      if (failure === undefined) continue;
-      if (tried > 0) console.warn(`${bug.bug}: note what has caught it now: ${JSON.stringify(next)}`);
-      break;
-    }
-    expect(failure).toContain(`${bug.invariant}: `);
-  });
+  vi.resetModules();
+  for (const name of new Set(bugs.flatMap(({ changes }) => changes.map(([path]) => path)))) {
+    expect(existsSync(fileURLToPath(new URL(`../../${name}.ts`, import.meta.url))), name).toBe(true);
+    vi.doMock(`../../${name}.js`, async (importOriginal) => {
+      const module = await importOriginal<Module>();
+      return { ...module, ...changeable(module, changesOf(bugs, name, module), () => present) };
+    });
+  }
+  const { simulate } = await import('./run.js');
+  const { step } = await import('./steps.js');
+  const [{ SCENARIOS }, { BUG_SCENARIOS }] = [await import('./scenarios.js'), await import('./bug-scenarios.js')];
+  return { simulate, step, scenarios: [...SCENARIOS, ...BUG_SCENARIOS], putIn: (bug) => (present = bug) };
 }
 
 type ChangesOf = ReadonlyMap<Bug, Module>;

@@ -63,7 +63,8 @@ export async function simulate(
   }
 }
 
-function chosen(invariants: Invariants, only: string | undefined): Invariants {
+/** The invariants, or only the one of a name. */
+export function chosen(invariants: Invariants, only: string | undefined): Invariants {
   if (only === undefined) return invariants;
   return Object.fromEntries(Object.entries(invariants).filter(([name]) => name === only));
 }

@@ -31,7 +31,7 @@ const program = new Command('simulate-steps')
 async function play(scenario: Scenario, moment: Moment, every: number, isWhole: boolean): Promise<number> {
   let worlds = 0;
   for (let nth = 1, last = 1; nth <= last; nth += every) {
-    const { moments, failure } = await step(scenario, moment, nth, isWhole);
+    const { moments, failure } = await step(scenario, moment, nth, { isWhole });
     last = Math.max(last, moments);
     worlds++;
     if (failure === undefined) continue;

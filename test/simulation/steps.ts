@@ -2,9 +2,9 @@ import type { InstanceStatus } from '../../control-plane/domain/instance-state.j
 import { MINUTE_MS, request } from './actions.js';
 import type { Moment } from './faults.js';
 import { CONVERGED, INVARIANTS, judge } from './invariants.js';
-import { HEALING_MS, repair } from './run.js';
+import { HEALING_MS, chosen, repair } from './run.js';
 import { deployOne, type Scenario } from './scenarios.js';
-import { look, type View } from './view.js';
+import { look, type Invariants, type View } from './view.js';
 import { World, type Attempted } from './world.js';
 
 export interface Step {
@@ -13,15 +13,25 @@ export interface Step {
   failure?: string;
 }
 
+export interface Looking {
+  isWhole?: boolean;
+  only?: string | undefined;
+}
+
 const QUIET_MS = MINUTE_MS;
 /** Most worlds have settled by then. */
 const SOON_MS = 3 * MINUTE_MS;
 
 /**
  * Plays a scenario in which the nth moment of a kind goes wrong, then repairs the world, and judges where that has led: soon if it has
- * settled by then, or in any case after all the time that it may take (`isWhole`).
+ * settled by then, or in any case after all the time that it may take (`isWhole`). With `only`, it looks at one invariant alone.
  */
-export async function step(scenario: Scenario, moment: Moment, nth: number, isWhole = false): Promise<Step> {
+export async function step(
+  scenario: Scenario,
+  moment: Moment,
+  nth: number,
+  { isWhole = false, only }: Looking = {},
+): Promise<Step> {
   const world = await World.make(1, { hosts: 1, gpusPerHost: 2, organizations: 1 });
   try {
     const id = await prepare(world, scenario);
@@ -36,7 +46,11 @@ export async function step(scenario: Scenario, moment: Moment, nth: number, isWh
     const moments = world.fate.rest();
     await repair(world, 0);
     const waits = isWhole ? [HEALING_MS] : [SOON_MS, HEALING_MS - SOON_MS];
-    const failure = await wrongInTheEnd(world, before, waits, () => misled(world, scenario, attempted?.outcome));
+    const failure = await wrongInTheEnd(world, before, waits, {
+      always: chosen(INVARIANTS, only),
+      settled: chosen(CONVERGED, only),
+      ended: () => (only === undefined ? misled(world, scenario, attempted?.outcome) : undefined),
+    });
     return failure === undefined ? { moments } : { moments, failure };
   } finally {
     await world.close();
@@ -48,16 +62,16 @@ async function wrongInTheEnd(
   world: World,
   before: View,
   waits: readonly number[],
-  ended: () => string | undefined,
+  { always, settled, ended }: { always: Invariants; settled: Invariants; ended: () => string | undefined },
 ): Promise<string | undefined> {
   let unsettled: string | undefined;
   let view = before;
   for (const ms of waits) {
     await world.timeline.advance(ms);
     view = look(world, view);
-    const broken = judge(view, INVARIANTS);
+    const broken = judge(view, always);
     if (broken !== undefined) return broken;
-    unsettled = judge(view, CONVERGED) ?? ended();
+    unsettled = judge(view, settled) ?? ended();
     if (unsettled === undefined) return undefined;
     world.lookedAt = world.timeline.now;
   }

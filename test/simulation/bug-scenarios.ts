@@ -1,0 +1,105 @@
+import { MINUTE_MS, exit, loseJournal, request } from './actions.js';
+import type { SimHost } from './host.js';
+import { deployOne, type Scenario } from './scenarios.js';
+import type { World } from './world.js';
+
+/** What leads to a put-in bug without chance, most of them to what a kept seed has found. */
+export const BUG_SCENARIOS: readonly Scenario[] = [
+  {
+    name: 'a workload ends before anybody hears that it was started',
+    from: null,
+    act: async ({ world, host }) => {
+      cutOff(host, true);
+      deployOne(world);
+      await world.timeline.advance(MINUTE_MS);
+      exit(world, host);
+      await world.timeline.advance(10_000);
+      cutOff(host, false);
+      host.network?.drop();
+    },
+    ends: ['error'],
+  },
+  {
+    name: 'an older store is restored after a workload has ended',
+    from: 'running',
+    act: async ({ world, host }) => {
+      world.takeBackup();
+      exit(world, host);
+      await world.timeline.advance(MINUTE_MS);
+      world.restoreBackup(10_000);
+    },
+    ends: ['error'],
+  },
+  {
+    name: 'an older store is restored while a container is made',
+    from: null,
+    act: async ({ world, host }) => {
+      world.takeBackup();
+      deployOne(world);
+      await until(world, () => host.docker.containers.size > 0);
+      host.crashAgent();
+      world.restoreBackup(10_000);
+    },
+    ends: [],
+  },
+  {
+    name: 'an older store is restored, and what it does not know is removed',
+    from: null,
+    act: async ({ world }) => {
+      world.takeBackup();
+      deployOne(world);
+      await world.timeline.advance(40_000);
+      world.restoreBackup(10_000);
+    },
+    ends: [],
+  },
+  {
+    name: 'the host reboots, and its journal is lost',
+    from: 'running',
+    act: ({ world, host }) => {
+      host.reboot(15_000);
+      loseJournal(world, host);
+    },
+    ends: ['running'],
+  },
+  {
+    name: 'the clock of a host is set back while Docker is away',
+    from: 'running',
+    act: async ({ world, host }) => {
+      host.docker.stopDaemon(false);
+      await world.timeline.advance(5_000);
+      host.wall.offset -= 60 * MINUTE_MS;
+      world.jumpedAt = world.timeline.now;
+      host.docker.startDaemon();
+    },
+    ends: ['running'],
+  },
+  {
+    name: 'a start follows a stop in the middle of which the agent is killed',
+    from: 'stopped',
+    act: async ({ world, host, id }) => {
+      // A start that gets no answer is undone by a stop.
+      cutOff(host, true);
+      request(world, 'start', id);
+      await world.timeline.advance(12_000);
+      cutOff(host, false);
+      const again = request(world, 'start', id);
+      host.crashAgent();
+      await world.timeline.advance(2 * MINUTE_MS);
+      return again;
+    },
+    ends: ['running', 'stopped'],
+  },
+];
+
+/** What the host says is lost, without a word. */
+function cutOff({ network }: SimHost, isCut: boolean): void {
+  if (network) network.toControlPlane = !isCut;
+}
+
+async function until({ timeline }: World, holds: () => boolean): Promise<void> {
+  for (let ms = 0; !holds(); ms++) {
+    if (ms > MINUTE_MS) throw new Error('it does not happen');
+    await timeline.advance(1);
+  }
+}
