@@ -191,6 +191,16 @@ export class ConsoleWindow {
     await this.page.evaluate(`__TSR_ROUTER__.options.context.queries.removeQueries({ type: 'inactive' })`);
   }
 
+  /**
+   * Waits for the page to sign in that leads back to an address. Several answers can lead there, and a later navigation ends an earlier one:
+   * so this waits for the page, and for no navigation.
+   */
+  async reachSignIn(returnTo: string): Promise<void> {
+    await this.page.waitForSelector('#email');
+    const { pathname, search } = new URL(this.page.url());
+    expect(pathname + search).toBe(`/sign-in?${new URLSearchParams({ return_to: returnTo }).toString()}`);
+  }
+
   /** Waits until the page is shown with everything that it reads. */
   rest(path: string): Promise<unknown> {
     return eventually(`${path} to be read`, () =>

@@ -59,7 +59,7 @@ it('leads from the sign-in to a running instance by the keyboard alone', async (
   };
 
   await page.goto('/market');
-  await page.waitForURL('**/sign-in?**');
+  await window.reachSignIn('/market');
   await typeInto(page, page.locator('#email'), renter.email);
   await typeInto(page, page.locator('#password'), 'a renter password');
   await page.keyboard.press('Enter');

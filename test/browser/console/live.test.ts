@@ -70,7 +70,7 @@ it('a session that was ended elsewhere leads to the sign-in, without a click', a
   window.expectComplaints(/401|ERR_/);
   await window.goTo('/instances');
   await renter.api.post('/v1/auth/sign-out');
-  await window.page.waitForURL('**/sign-in?return_to=%2Finstances');
+  await window.reachSignIn('/instances');
   await window.close();
 });
 
@@ -287,6 +287,6 @@ it('follows events once a role allows it, and notices an end of the session also
   await page.waitForSelector('[data-connection=off]', { state: 'attached' });
   await member.api.post('/v1/auth/sign-out');
   await page.clock.runFor(30_000);
-  await page.waitForURL('**/sign-in?return_to=%2Fteam');
+  await window.reachSignIn('/team');
   await window.close();
 });

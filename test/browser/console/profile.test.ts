@@ -47,7 +47,7 @@ it('goes to the sign-in when its session is ended elsewhere, and back', async ()
   window.expectComplaints(/401/);
   await elsewhere.request('DELETE', '/v1/auth/sessions');
   await page.getByLabel('A balance lasts less').click();
-  await page.waitForURL('**/sign-in?return_to=%2Fprofile');
+  await window.reachSignIn('/profile');
   await page.fill('#email', renter.email);
   await page.fill('#password', 'a renter password');
   await page.keyboard.press('Enter');

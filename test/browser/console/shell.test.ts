@@ -30,7 +30,7 @@ it('sends those who are not signed in to the sign-in, and back', async () => {
   window.expectComplaints(/401/);
   await window.context.clearCookies();
   await window.page.goto('/market?gpu=H100');
-  await window.page.waitForURL('**/sign-in?**');
+  await window.reachSignIn('/market?gpu=H100');
   await window.page.fill('#email', renter.email);
   await window.page.fill('#password', 'a renter password');
   await window.page.keyboard.press('Enter');
