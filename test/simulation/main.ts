@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { CHOSEN_SEEDS } from './chosen-seeds.js';
 import { partOf } from './part.js';
 import { simulate, type Outcome } from './run.js';
+import { hasLimits } from './sim-limits.js';
 
 interface Given {
   seeds: string;
@@ -28,7 +29,7 @@ const program = new Command('simulate')
     const totals: Record<string, number> = {};
     const failures: Outcome[] = [];
     for (const seed of seeds) {
-      const outcome = await simulate(seed, Number(steps), { ...optionsOf(seed), ...(tell ? { tell } : {}) });
+      const outcome = await simulate(seed, Number(steps), { hasLimits: hasLimits(seed), ...(tell ? { tell } : {}) });
       const failure = outcome.failure ?? (twice ? await differs(outcome, Number(steps)) : undefined);
       if (failure !== undefined) {
         failures.push(outcome);
@@ -49,13 +50,8 @@ function seedsOf(range: string): number[] {
   return Array.from({ length: last - first + 1 }, (_, index) => first + index);
 }
 
-/** In every second world, renters and admins limit what is spent. */
-function optionsOf(seed: number): { hasLimits: boolean } {
-  return { hasLimits: seed % 2 === 1 };
-}
-
 async function differs({ seed, digest }: Outcome, steps: number): Promise<string | undefined> {
-  const again = await simulate(seed, steps, optionsOf(seed));
+  const again = await simulate(seed, steps, { hasLimits: hasLimits(seed) });
   return again.digest === digest ? undefined : 'to repeat itself';
 }
 

@@ -3,6 +3,11 @@ import { Random } from './random.js';
 
 const MINUTE_MS = 60_000;
 
+/** Whether renters and admins limit what is spent in the world of a seed: in every second one. */
+export function hasLimits(seed: number): boolean {
+  return seed % 2 === 1;
+}
+
 /** The caps of the first organization, which has plenty, on the day, and of the second on the month. */
 export const CAPS = [
   { day_micro: 100_000_000, month_micro: null },
