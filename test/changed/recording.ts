@@ -60,6 +60,8 @@ export function recordingOf(config: Config) {
   return {
     test: {
       ...config.test,
+      // A cache knows the sources without recording.
+      experimental: { fsModuleCache: false },
       projects: [{ root, plugins: [recording(root)], test: { ...quick, isolate: true, setupFiles } }],
     },
   };
