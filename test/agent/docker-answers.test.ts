@@ -1,6 +1,6 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { Server as NetServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -57,6 +57,16 @@ const orderOf = (image: string, { signal } = new AbortController()) => ({
   spec: specOf(image),
   onProgress: () => undefined,
   signal,
+});
+
+it('counts as away once it takes no new connection, also while it answers on open ones', async () => {
+  const { engine } = await engineThat((_, response) => response.end('{}'));
+  await engine.info();
+  expect(await engine.isAvailable()).toBe(true);
+  // That of the HTTP server ends open connections, too.
+  NetServer.prototype.close.call(servers[0]);
+  expect(await engine.info()).toEqual({});
+  expect(await engine.isAvailable()).toBe(false);
 });
 
 it('is not followed to another host, or by another protocol', async () => {

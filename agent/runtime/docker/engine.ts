@@ -1,4 +1,5 @@
 import type Docker from 'dockerode';
+import { Agent } from 'node:http';
 import { withTimeout, type Clock } from '../../../shared/clock.js';
 import { SetupError, messageOf } from '../../../shared/coded-error.js';
 import { parseImageReference } from '../../../shared/image-reference.js';
@@ -66,6 +67,8 @@ export async function requireRuntime(engine: Engine, name: string | null): Promi
 /** Calls Docker's API, with a deadline on every call. */
 export class Engine {
   readonly docker: Docker;
+  /** The same Docker, with a new connection for each call. */
+  private readonly anew: Docker;
   private readonly unanswered = new Map<string, Map<Promise<unknown>, { what: string; since: number }>>();
   /** What Docker said last of itself, and when it was asked, in monotonic milliseconds. */
   private described: { info: DockerInfo; askedAt: number } | undefined;
@@ -75,7 +78,10 @@ export class Engine {
     private readonly clock: Clock,
   ) {
     // Without `host` and `port`, the library would use another machine's Docker if DOCKER_HOST names one.
-    this.docker = new DockerClient({ socketPath, host: undefined, port: undefined });
+    const local = { socketPath, host: undefined, port: undefined };
+    this.docker = new DockerClient(local);
+    const anew = { ...local, agent: new Agent({ keepAlive: false }) };
+    this.anew = new DockerClient(anew);
   }
 
   /** Returns the answer of `call`. Throws Failure DOCKER_UNREACHABLE, or DOCKER_TIMEOUT when the deadline passes. */
@@ -122,8 +128,12 @@ export class Engine {
     await Promise.allSettled([...(this.unanswered.get(owner)?.keys() ?? [])]);
   }
 
+  /**
+   * Returns whether Docker answers on a new connection. A Docker that shuts down takes none any more before it ends its containers,
+   * but answers on open connections until it has ended them all.
+   */
   async isAvailable(): Promise<boolean> {
-    return this.call('answer', 5_000, (docker) => docker.ping()).then(
+    return this.call('answer', 5_000, () => this.anew.ping()).then(
       () => true,
       () => false,
     );
