@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { CAPS_OF, LimitedMarketplace as Marketplace } from './limited-marketplace.js';
 
 const HOUR_S = 3_600;
-const HISTORIES = Number(process.env['TEST_ROUNDS'] ?? 4);
+const HISTORIES = Number(process.env['TEST_ROUNDS'] ?? 12);
 const PLENTY_MICRO = 1_000_000_000_000;
 
 const seconds = fc.oneof(

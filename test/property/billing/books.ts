@@ -1,4 +1,6 @@
 import BetterSqlite3 from 'better-sqlite3';
+import type { Platform } from '../../../control-plane/services/system/platform.js';
+import { compileOnce, query } from '../../../control-plane/store/sql.js';
 import { DAYS_THAT_DIFFER, INSTANCES_THAT_DIFFER } from '../../harness/charge-days.js';
 import type { Reference } from './reference.js';
 
@@ -34,6 +36,13 @@ export function differencesIn(file: string, reference: Reference): string[] {
   return isRight
     ? wrong
     : [...wrong, `the balance is ${balance?.balance_micro}, by the reference ${reference.balance}`];
+}
+
+const statuses = compileOnce(() => query.selectFrom('instances').select(['id', 'status']));
+
+/** How instances stand. */
+export function statusesIn({ store }: Platform): { id: string; status: string }[] {
+  return store.transact((tx) => tx.all(statuses({})));
 }
 
 /** How often things have come to pass in a store. */

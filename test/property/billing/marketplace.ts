@@ -25,7 +25,7 @@ import {
 import { silentLogger } from '../../../shared/logger.js';
 import { ManualClock } from '../../harness/manual-clock.js';
 import { PLAIN_TEXT } from '../../harness/plain-text.js';
-import { differencesIn, tallyOf } from './books.js';
+import { differencesIn, statusesIn, tallyOf } from './books.js';
 import { addPeople } from './people.js';
 import { Reference } from './reference.js';
 import { FakeWorkloads, NOTHING, stateOf, type FakeWorkload } from './workloads.js';
@@ -43,6 +43,9 @@ interface Attempt {
 }
 
 const MEMORY_FOLDER = '/dev/shm';
+/** In a quiet time little is left to the workers after these beats, and they run at every so many. */
+const FIRST_BEATS = 3;
+const BEATS_A_RUN = 10;
 
 /** A control plane, one organization and one host, all in simulated seconds, beside the reference that is told the same facts. */
 export class Marketplace {
@@ -93,14 +96,14 @@ export class Marketplace {
     return this.running !== undefined;
   }
 
-  /** Time passes for everybody. */
+  /** Time passes for everybody, in which nobody asks for anything. */
   advance(seconds: number): void {
-    for (let left = seconds; left > 0;) {
+    for (let [left, beats] = [seconds, 1]; left > 0; beats++) {
       const step = Math.min(left, this.isUp ? this.heartbeatS : left);
       left -= step;
       this.clock.advance(step * 1_000);
       this.reference.advance(step);
-      this.beat();
+      this.beat(beats <= FIRST_BEATS || beats % BEATS_A_RUN === 0);
     }
   }
 
@@ -336,12 +339,8 @@ export class Marketplace {
       for (const [id, { isUp }] of this.workloads) this.tell(id, { isUp });
       return;
     }
-    const { store } = this.running.platform;
-    for (const { id, status } of store.transact((tx) =>
-      tx.all(query.selectFrom('instances').select(['id', 'status'])),
-    )) {
+    for (const { id, status } of statusesIn(this.running.platform))
       this.tell(id, { status, isUp: this.workloads.get(id)?.isUp ?? false });
-    }
   }
 
   private tell(id: string, facts: { status?: string; isUp: boolean }): void {
@@ -351,8 +350,8 @@ export class Marketplace {
     if (instance.status === 'stopped') instance.isHalted = false;
   }
 
-  /** The host does what it was told, and says what runs; the workers of the control plane run. */
-  protected beat(): void {
+  /** The host does what it was told, and says what runs; the workers of the control plane run, unless they are left out. */
+  protected beat(runsWorkers = true): void {
     if (!this.running) return this.settle();
     const { platform, workers } = this.running;
     if (this.isReachable) {
@@ -373,7 +372,7 @@ export class Marketplace {
         obstacle: '',
       });
     }
-    workers.runAll();
+    if (runsWorkers) workers.runAll();
     this.settle();
   }
 
