@@ -91,7 +91,13 @@ async function connected(url: string): Promise<{ isOpen: () => boolean }> {
   return { isOpen: () => socket.readyState === WebSocket.OPEN };
 }
 
-it('a token and a key that are replaced open nothing any more, and whoever came in by them is out', async () => {
+it('a token and a key that are replaced open nothing any more, also after kill -9 of the agent and a stop, and whoever came in by them is out', async () => {
+  await replaceBoth();
+  await killAgents();
+  await stopAndStart();
+});
+
+async function replaceBoth(): Promise<void> {
   expect(await statusOf(before.open_url, before.access_token)).toBe(200);
   const visit = await connected(before.open_url);
   const target = `${before.ssh_user}@${String(before.ssh_host)}`;
@@ -113,9 +119,10 @@ it('a token and a key that are replaced open nothing any more, and whoever came 
   await eventually('the new key', async () => (await login(up, newKey.file)) === 'in', LONG_MS);
   await expectReplaced(up);
   expect(await fingerprintOf(before.id)).toEqual(untouched);
-});
+}
 
-it('and stay so over kill -9 of the agent, and the loss of its journal', async () => {
+/** The agent looks after its start for what was replaced, also without its journal. */
+async function killAgents(): Promise<void> {
   await real.killAgent();
   await real.startAgent();
   await expectReplaced(await replacedOn(before.id));
@@ -123,9 +130,10 @@ it('and stay so over kill -9 of the agent, and the loss of its journal', async (
   real.loseJournal();
   await real.startAgent();
   await expectReplaced(await replacedOn(before.id));
-});
+}
 
-it('and over a stop and a start, from which on the workload knows the new token', async () => {
+/** From the start on the workload knows the new token. */
+async function stopAndStart(): Promise<void> {
   await execIn(before.id, 'sh', '-c', 'echo "ssh-ed25519 AAAA mine" >> /root/.ssh/authorized_keys');
   expect(await renter.ssh(before, 'echo $SERVICE_ACCESS_TOKEN', newKey.file)).toBe(before.access_token);
   await renter.api.post(`/v1/instances/${before.id}/stop`);
@@ -137,7 +145,7 @@ it('and over a stop and a start, from which on the workload knows the new token'
   const known = await renter.ssh(up, 'echo "$SERVICE_ACCESS_TOKEN $APP_KEY"', newKey.file);
   expect(known).toBe(`${up.access_token} key-${up.access_token}`);
   expect(await renter.ssh(up, 'cat /root/.ssh/authorized_keys', newKey.file)).toContain('mine');
-});
+}
 
 it('those of a stopped instance are replaced when it starts', async () => {
   const [old, oldKey] = [await renter.api.get<Up>(`/v1/instances/${before.id}`), newKey];
