@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => full.stop());
 
-it('keeps no renter out of a page or dialog, in either theme', { timeout: 240_000 }, async () => {
+it('keeps no renter out of a page or dialog, in either theme', async () => {
   const { test, world } = full;
   const titles = new Set<string>();
   const crawl = async (who: Renter, addresses: readonly string[]) => {

@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => full.stop());
 
-it('keeps no operator out of a page or dialog, in either theme', { timeout: 240_000 }, async () => {
+it('keeps no operator out of a page or dialog, in either theme', async () => {
   const { test, world } = full;
   const window = await test.open(world.operator);
   await window.goTo('/operator');
