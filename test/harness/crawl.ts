@@ -1,5 +1,5 @@
 import type { Locator } from 'playwright-core';
-import type { ConsoleWindow } from './console.js';
+import { THEMES, type ConsoleWindow } from './console.js';
 
 /** Goes through pages and what they open, and notes the titles of all dialogs. */
 export class Crawl {
@@ -14,7 +14,7 @@ export class Crawl {
     await this.openEach(this.window.page.locator('header [aria-haspopup]'), 'every page');
     for (const path of paths) {
       await this.window.moveTo(path);
-      await this.window.checkAccess();
+      await this.window.checkAccess('html', THEMES);
       for (const tab of await this.window.page.locator('main nav a[aria-current]').all())
         paths.add((await tab.getAttribute('href')) ?? path);
       const boxes = this.window.page.getByRole('checkbox', { name: /^Select all/ });
@@ -39,7 +39,7 @@ export class Crawl {
       await popup.waitFor();
       await this.window.rest(path);
       this.titles.add((await popup.getByRole('heading').allInnerTexts())[0] ?? word);
-      await this.window.checkAccess('[role=dialog], [role=alertdialog], [role=menu]');
+      await this.window.checkAccess('[role=dialog], [role=alertdialog], [role=menu]', THEMES);
       await this.window.page.keyboard.press('Escape');
       await popup.waitFor({ state: 'detached' });
     }
