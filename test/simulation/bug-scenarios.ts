@@ -1,3 +1,5 @@
+import { grantCredit } from '../../control-plane/services/billing/credits.js';
+import { setSpendCaps } from '../../control-plane/services/billing/spend-caps.js';
 import { MINUTE_MS, exit, loseJournal, request } from './actions.js';
 import type { SimHost } from './host.js';
 import { deployOne, type Scenario } from './scenarios.js';
@@ -52,6 +54,35 @@ export const BUG_SCENARIOS: readonly Scenario[] = [
       world.restoreBackup(10_000);
     },
     ends: [],
+  },
+  {
+    name: 'more is taken from a balance than there is',
+    from: 'running',
+    act: ({ world }) => {
+      const [renter] = world.renters;
+      if (!renter) throw new Error('nobody rents');
+      const balance = 'SELECT balance_micro FROM organizations WHERE id = ?';
+      const [row] = world.rows<{ balance_micro: number }>(balance, renter.organizationId);
+      if (!row) throw new Error('the renter has no balance');
+      const debit = { amount_micro: -row.balance_micro - 10_000_000, reason: 'simulation' };
+      world.attempt('debit', () =>
+        grantCredit(world.controlPlane.platform, world.operator, renter.organizationId, debit),
+      );
+      world.witness.seeBalance(renter.organizationId, row.balance_micro + debit.amount_micro, world.timeline.now);
+    },
+    ends: ['stopped'],
+  },
+  {
+    name: 'a cap is used up',
+    from: 'running',
+    act: ({ world }) => {
+      const [renter] = world.renters;
+      if (!renter) throw new Error('nobody rents');
+      const caps = { burn_per_hour_micro: null, day_micro: 1_000_000, month_micro: null };
+      world.attempt('caps', () => setSpendCaps(world.controlPlane.platform, renter, null, caps));
+    },
+    windowMs: 3 * MINUTE_MS,
+    ends: ['stopped'],
   },
   {
     name: 'the host reboots, and its journal is lost',

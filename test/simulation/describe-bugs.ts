@@ -22,7 +22,7 @@ export function describeBugs(bugs: readonly Bug[]): void {
     broken = await loadWith(bugs);
   });
 
-  it.each(bugs)('by “$invariant”: $bug', { timeout: 300_000 }, async (bug) => {
+  it.each(bugs)('by “$invariant”: $bug', async (bug) => {
     const failure = await (bug.scenario === undefined ? simulated(broken, bug) : played(broken, bug, bug.scenario));
     expect(failure).toContain(`${bug.invariant}: `);
     if (SEARCHED > 0) console.warn(`${bug.bug}: ${await cheapest(broken.simulate, bug, SEARCHED)}`);

@@ -97,13 +97,13 @@ export const MONEY_BUGS: readonly Bug[] = [
   {
     invariant: 'what runs out of balance is stopped at once',
     bug: 'nothing follows from a balance',
-    seed: 3,
+    scenario: 'more is taken from a balance than there is',
     changes: [[`${SERVICES}/billing/enforce-balance`, () => ({ enforceBalance: () => {} })]],
   },
   {
     invariant: 'nobody is destroyed before having had a day to pay',
     bug: 'a minute is taken for a day',
-    seed: 3,
+    scenario: 'more is taken from a balance than there is',
     changes: [['control-plane/domain/deadlines', () => ({ AUTO_DESTROY: { afterMs: 60_000, atMicro: -5_000_000 } })]],
   },
   {
@@ -145,8 +145,7 @@ export const MONEY_BUGS: readonly Bug[] = [
   {
     invariant: 'no GPU time is charged beyond a cap',
     bug: 'a settlement does not know the caps',
-    seed: 13,
-    hasLimits: true,
+    scenario: 'a cap is used up',
     changes: [withoutLimits(['day', 'month'])],
   },
   {
