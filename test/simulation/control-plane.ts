@@ -18,9 +18,13 @@ export class SimControlPlane {
   life = new ProcessHandle();
   readonly wall = { offset: 0 };
   crashRate = 0;
+  /** How likely it is killed between the use cases of a group and their commit, besides. */
+  groupCrashRate = 0;
   /** Whether what hosts say in one moment is committed together. */
   groupsCommits = false;
   crashes = 0;
+  /** How often a kill came between use cases that had written and the commit of their group. */
+  lostGroups = 0;
   commits = 0;
   upSince = 0;
   private running: ControlPlane | undefined;
@@ -70,7 +74,7 @@ export class SimControlPlane {
     };
     const defer = (run: () => void) => {
       this.timeline.schedule(life, 0, () => {
-        if (this.groupsCommits && this.fate.strikes('before a commit', this.crashRate)) this.crash();
+        if (this.groupsCommits && this.fate.strikes('before a commit', this.groupCrashRate)) this.crash();
         else this.guarded(run);
       });
     };
@@ -86,6 +90,7 @@ export class SimControlPlane {
     if (!this.life.alive || !this.running) return;
     this.life.alive = false;
     this.crashes += 1;
+    if (this.running.platform.store.durable()) this.lostGroups += 1;
     this.running.platform.store.close();
     this.onCrash();
   }

@@ -123,7 +123,7 @@ async function heal(world: World): Promise<void> {
 export async function repair(world: World, longestFaultMs: number): Promise<void> {
   Object.assign(world.faults.wire, { loss: 0, duplication: 0, reordering: 0 });
   Object.assign(world.faults.docker, { failure: 0, late: 0, diskFull: 0 });
-  world.controlPlane.crashRate = 0;
+  Object.assign(world.controlPlane, { crashRate: 0, groupCrashRate: 0 });
   if (world.habits) world.habits.quietFrom = world.timeline.now;
   for (const host of world.hosts) host.crashRate = 0;
   await world.timeline.advance(longestFaultMs);
