@@ -3,15 +3,14 @@ import { once } from 'node:events';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import ts from 'typescript';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../../scripts/eventually.js';
 import { VERSION } from '../../shared/version.js';
-import { compile, STRICT } from '../harness/compile.js';
+import { compile, STRICT, type CompilerOptions } from '../harness/compile.js';
 import { TestControlPlane, type Renter } from '../harness/control-plane.js';
 
 /** As strict as TypeScript gets; also the package's own declarations are checked. */
-const STRICTEST: ts.CompilerOptions = {
+const STRICTEST: CompilerOptions = {
   ...STRICT,
   noEmit: false,
   skipLibCheck: false,
@@ -19,9 +18,9 @@ const STRICTEST: ts.CompilerOptions = {
   noUncheckedIndexedAccess: true,
   noPropertyAccessFromIndexSignature: true,
   verbatimModuleSyntax: true,
-  module: ts.ModuleKind.NodeNext,
-  moduleResolution: ts.ModuleResolutionKind.NodeNext,
-  lib: ['lib.es2023.d.ts'],
+  module: 'nodenext',
+  moduleResolution: 'nodenext',
+  lib: ['es2023'],
   types: ['node'],
 };
 
