@@ -56,9 +56,11 @@ reached() { touch "$phases_dir/$1.reached"; }
 
 # after NAME...: waits until other lanes have reached each NAME. Ends the lane if none will.
 after() {
-  local name waiting=$phases_dir/waiting-$BASHPID
+  local name waiting=
+  # What a lane runs in the background may wait while the lane goes on.
+  if [ "$BASHPID" = "${lane_pid:-}" ]; then waiting=$phases_dir/waiting-$lane_number; fi
   for name in "$@"; do
-    echo "$name" >"$waiting"
+    if [ -n "$waiting" ]; then echo "$name" >"$waiting"; fi
     until [ -e "$phases_dir/$name.reached" ]; do
       if ! some_lane_goes_on; then
         say "what needs $name cannot run: the phase that makes it has failed"
@@ -67,7 +69,7 @@ after() {
       sleep 0.2
     done
   done
-  rm -f "$waiting"
+  if [ -n "$waiting" ]; then rm -f "$waiting"; fi
 }
 
 # some_lane_goes_on: succeeds if a lane has neither ended nor waits for what has not been reached.
@@ -76,18 +78,19 @@ some_lane_goes_on() {
   for lane in "$phases_dir"/lane-*; do
     if [ ! -e "$lane" ]; then continue; fi
     waiting=$phases_dir/waiting-${lane##*-}
-    if [ ! -e "$waiting" ] || [ -e "$phases_dir/$(cat "$waiting").reached" ]; then return 0; fi
+    if [ ! -s "$waiting" ] || [ -e "$phases_dir/$(cat "$waiting").reached" ]; then return 0; fi
   done
   return 1
 }
 
 # lane FUNCTION...: runs it in the background, in its own process group.
 lane() {
+  local lane_number=${#lanes[@]}
+  touch "$phases_dir/lane-$lane_number"
   set -m
   (
-    local file=$phases_dir/lane-$BASHPID
-    touch "$file"
-    trap 'rm -f "$file"' EXIT
+    lane_pid=$BASHPID
+    trap 'rm -f "$phases_dir/lane-$lane_number"' EXIT
     "$@"
   ) </dev/null &
   lanes+=($!)
@@ -127,7 +130,7 @@ end_lanes() {
   for each in "${lanes[@]}"; do kill -KILL -- "-$each" 2>/dev/null || true; done
   wait 2>/dev/null || true
   remove_processor_group
-  rm -rf "$TMPDIR"
+  remove_tree "$TMPDIR"
 }
 
 # in_sandbox FUNCTION...: runs it in its own namespaces of processes, network and mounts, which end with it. It cannot reach

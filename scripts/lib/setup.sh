@@ -12,6 +12,16 @@ die() {
   exit 1
 }
 
+# remove_tree FOLDER...: removes it, but nothing of what is mounted in it. A program that was killed can leave the devices and the
+# processes of this machine mounted in a tree that it was making.
+remove_tree() {
+  local each
+  for each in "$@"; do
+    findmnt --raw --noheadings --output TARGET | awk -v below="$(realpath -m "$each")/" 'index($1, below) == 1' | sort -r | xargs -r umount --lazy
+    rm -rf --one-file-system "$each"
+  done
+}
+
 # require_root REASON ARGUMENT...: dies without root, with the sudo command to run instead.
 require_root() {
   local reason=$1

@@ -19,7 +19,7 @@ make_base() {
   chmod 755 "$tree/usr/sbin/policy-rc.d"
   echo force-unsafe-io >"$tree/etc/dpkg/dpkg.cfg.d/gpurent"
   tar -C "$tree" -cf "$1" .
-  rm -rf "$tree"
+  remove_tree "$tree"
 }
 
 # debian_with PACKAGE...: sets `tree` to a folder with a Debian that has these packages.
@@ -35,7 +35,7 @@ debian_with() {
 
 archive_tree() {
   tar -C "$tree" -cf "$1" .
-  rm -rf "$tree"
+  remove_tree "$tree"
 }
 
 # A Debian with Python, like many renters' images, with an account that is not root and a setuid program.
@@ -71,7 +71,7 @@ make_vm_disks() {
     cloud-guest-utils e2fsprogs sudo systemd-boot-efi
   mkdir "$1"
   "$root/test/rig/make-vm-disks" "$tree" "$guest_tools/bin/busybox" "$1"
-  rm -rf "$tree"
+  remove_tree "$tree"
 }
 
 # A folder with Prometheus and promtool, which need no other files of Debian.
@@ -79,7 +79,7 @@ make_prometheus() {
   debian_with prometheus
   mkdir "$1"
   cp "$tree/usr/bin/prometheus" "$tree/usr/bin/promtool" "$1"
-  rm -rf "$tree"
+  remove_tree "$tree"
 }
 
 make_vm_runner() { "$root/scripts/build-vm-runner" --to "$1"; }

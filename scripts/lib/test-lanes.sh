@@ -39,7 +39,7 @@ computing_lane() { # [MODE]
   case "$mode" in
   --quick) computing_tests simulation simulate --seeds chosen:10 --steps 200 ;;
   *)
-    computing_tests simulation simulate --seeds chosen --steps 500
+    computing_tests simulation simulate --seeds chosen:8 --steps 500
     computing_tests steps step_test --every 3
     computing_tests deep vitest deep
     computing_tests load vitest load

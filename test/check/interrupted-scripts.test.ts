@@ -1,5 +1,5 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -100,3 +100,23 @@ it('a lane that waits for what has failed ends, and all lanes with it', async ()
   expect(await once(script, 'exit')).toEqual([0, null]);
   expect(readFileSync(join(folder, 'told'), 'utf8')).toBe('broken 1\nlanes_failed=1\n');
 });
+
+it.runIf(process.getuid?.() === 0)(
+  'what a killed program has left mounted in a folder of the run is not removed with it',
+  () => {
+    const machine = join(folder, 'machine');
+    mkdirSync(machine);
+    writeFileSync(join(machine, 'device'), 'of this machine');
+    // In a mount namespace of its own: nothing of it stays.
+    const script = `
+    source scripts/lib/setup.sh
+    mkdir -p ${folder}/tree/dev ${folder}/tree/etc
+    touch ${folder}/tree/dev/null
+    mount --bind ${machine} ${folder}/tree/etc
+    mount --bind ${machine}/device ${folder}/tree/dev/null
+    remove_tree ${folder}/tree`;
+    execFileSync('unshare', ['--mount', 'bash', '-euc', script], { cwd: root });
+    expect(existsSync(join(folder, 'tree'))).toBe(false);
+    expect(readFileSync(join(machine, 'device'), 'utf8')).toBe('of this machine');
+  },
+);
