@@ -22,19 +22,19 @@ remove_processor_group() {
 enter_processor_group() {
   if [ -z "${processor_group:-}" ]; then return; fi
   mkdir -p "$processor_group/$1"
-  if [ -n "${computes_in_gaps:-}" ] && [ -e "$processor_group/$1/cpu.weight" ]; then echo 25 >"$processor_group/$1/cpu.weight"; fi
+  if [ -n "${computes_in_gaps:-}" ] && [ -e "$processor_group/$1/cpu.weight" ]; then echo 5 >"$processor_group/$1/cpu.weight"; fi
   # 0 is the process that writes.
   echo 0 >"$processor_group/$1/cgroup.procs"
 }
 
 # compute_in_gaps: lets this shell, and all that it starts from here, compute in the gaps of the other lanes, which have real
-# deadlines. All of it together has the weight of one process, and not that of none (SCHED_IDLE): some of these programs have
-# deadlines too, and would stand still while containers compute on all processors.
+# deadlines. All of it together has a fifth of the weight of a lane, and not none (SCHED_IDLE): some of these programs have deadlines
+# too, and would stand still while containers compute on all processors.
 compute_in_gaps() {
   local older=/sys/fs/cgroup/cpu/gpurent-gaps
   export computes_in_gaps=1
   if [ -e /sys/fs/cgroup/cpu/cpu.shares ] && mkdir -p $older 2>/dev/null; then
-    echo 1024 >$older/cpu.shares
+    echo 200 >$older/cpu.shares
     echo 0 >$older/cgroup.procs
   elif [ ! -e "${processor_group:-}/engines/cpu.weight" ]; then
     renice -n 10 $BASHPID >/dev/null
