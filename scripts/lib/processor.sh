@@ -15,6 +15,7 @@ make_processor_group() {
 }
 
 remove_processor_group() {
+  rmdir /sys/fs/cgroup/cpu/gpurent-gaps 2>/dev/null || true
   if [ -n "${processor_group:-}" ]; then find "$processor_group" -depth -type d -exec rmdir {} + 2>/dev/null || true; fi
 }
 
@@ -28,8 +29,8 @@ enter_processor_group() {
 }
 
 # compute_in_gaps: lets this shell, and all that it starts from here, compute in the gaps of the other lanes, which have real
-# deadlines. All of it together has a fifth of the weight of a lane, and not none (SCHED_IDLE): some of these programs have deadlines
-# too, and would stand still while containers compute on all processors.
+# deadlines. All of it together has a fifth of the weight of a lane, and not none (SCHED_IDLE): test runners expect answers of their
+# own processes within a minute.
 compute_in_gaps() {
   local older=/sys/fs/cgroup/cpu/gpurent-gaps
   export computes_in_gaps=1

@@ -32,19 +32,34 @@ check_built() {
   npm run --silent check:openapi
 }
 
-# Builds, then computes while the lanes with real deadlines leave a processor idle.
+# Builds, runs the quick tests, then computes in the gaps of the tests on Docker.
 computing_lane() { # [MODE]
   local mode=${1:-}
   build_and_check
   case "$mode" in
   --quick) computing_tests simulation simulate --seeds chosen:10 --steps 200 ;;
   *)
+    compute_in_gaps
     computing_tests simulation simulate --seeds chosen:8 --steps 500
     computing_tests steps step_test --every 3
     computing_tests deep vitest deep
-    computing_tests load vitest load
     ;;
   esac
+}
+# Reaches `program` as soon as programs can run, and `quick-ended` after the quick tests.
+build_and_check() {
+  phase packages install_kept_packages
+  phase compile compile_kept_packages &
+  local compiling=$! checking
+  phase build npm run --silent build
+  tests check check_built &
+  checking=$!
+  wait "$compiling"
+  calibrate
+  reached program
+  computing_tests quick vitest quick
+  reached quick-ended
+  wait "$checking"
 }
 # The same as `tests`. The speed of a machine that is shared changes while they run: it is measured after each of them.
 computing_tests() {
@@ -52,21 +67,6 @@ computing_tests() {
   calibrate
 }
 calibrate() { phase calibrate node dist/scripts/suite/calibrate.js "$phases_dir/factors"; }
-# Reaches `program` as soon as programs can run.
-build_and_check() {
-  phase packages install_kept_packages
-  phase compile compile_kept_packages &
-  local compiling=$! checking
-  phase build npm run --silent build
-  compute_in_gaps
-  tests check check_built &
-  checking=$!
-  wait "$compiling"
-  calibrate
-  reached program
-  computing_tests quick vitest quick
-  wait "$checking"
-}
 
 # Fetches everything that needs the network, which sandboxes do not have.
 making_lane() {
@@ -90,11 +90,15 @@ make_tools() {
   require_image_makers
 }
 
-# One after the other: with both beside each other, nothing would be left for the lanes that compute in the gaps.
+# After the quick tests: some of both have real deadlines, and would pass those of each other. Only what has none computes beside
+# them. Reaches `docker-ended` after the tests on Docker.
 docker_lane() {
-  after program image-debian chromium
+  after program image-debian chromium quick-ended
   in_sandbox docker_tests
+  reached docker-ended
   machines
+  # It says how long something takes.
+  tests load vitest load
 }
 # start_empty_dockerd NAME: a run that was killed has left containers there, which tests would count.
 start_empty_dockerd() {
@@ -157,10 +161,9 @@ machine_tests() { # IMAGE PROJECT
   stop_dockerd
 }
 
-# Pages compute more than they wait.
+# Beside emulated machines, which take one processor and are patient.
 browser_lane() {
-  after program chromium
-  compute_in_gaps
+  after program chromium docker-ended
   tests browser vitest browser
   keepable_tests sweeps vitest sweeps
 }
