@@ -1,13 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** Most waits are over after a few milliseconds: the first looks are that soon after one another, then ever later. */
-const FIRST_INTERVAL_MS = 1;
-const INTERVAL_MS = 10;
 /** What is awaited may be late on a busy machine: then that is no fault. */
 const PATIENCE_MS = 110_000;
-/** Waits that are given a longer timeout poll less often. */
-const LONG_MS = 30_000;
-const LONG_INTERVAL_MS = 100;
+/** Most waits are over after a few milliseconds. A look can cost as much as a request, so those who wait long look ever more seldom. */
+const FIRST_INTERVAL_MS = 1;
+const INTERVAL_PER_WAITED = 0.1;
+const LONGEST_INTERVAL_MS = 100;
 
 /**
  * Polls `look` until its value is neither undefined nor false, and returns that value. Rejects after `timeoutMs` milliseconds, or
@@ -18,9 +16,8 @@ export async function eventually<T>(
   look: () => T | undefined | false | Promise<T | undefined | false>,
   timeoutMs?: number,
 ): Promise<T> {
-  const deadline = performance.now() + (timeoutMs ?? PATIENCE_MS);
-  const longest = timeoutMs !== undefined && timeoutMs > LONG_MS ? LONG_INTERVAL_MS : INTERVAL_MS;
-  let interval = FIRST_INTERVAL_MS;
+  const start = performance.now();
+  const deadline = start + (timeoutMs ?? PATIENCE_MS);
   let cause: unknown;
   for (;;) {
     // A machine that has stood still lets its deadline pass between two looks: the last look begins after it.
@@ -33,8 +30,12 @@ export async function eventually<T>(
       break;
     }
     if (isLast) break;
-    await pause(interval);
-    interval = Math.min(2 * interval, longest);
+    await pause(intervalAfter(performance.now() - start));
   }
   throw new Error(`gave up waiting for ${what}`, { cause });
+}
+
+/** Returns how long to wait until the next look, in ms. */
+function intervalAfter(waitedMs: number): number {
+  return Math.min(Math.max(FIRST_INTERVAL_MS, INTERVAL_PER_WAITED * waitedMs), LONGEST_INTERVAL_MS);
 }

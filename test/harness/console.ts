@@ -6,9 +6,10 @@ import type { Browser, BrowserContext, CDPSession, Page } from 'playwright-core'
 import { eventually } from '../../scripts/eventually.js';
 import { expect } from 'vitest';
 import { isNight } from './at-night.js';
-import { closeWindows, openContext, sessionCookie, sharedChromium } from './chromium.js';
+import { closeWindows, sessionCookie, sharedChromium } from './chromium.js';
 import { TestControlPlane, type Renter } from './control-plane.js';
 import { NOON } from './manual-clock.js';
+import { WindowPool } from './window-pool.js';
 
 /** Where `npm run build` puts the console. */
 export const BUILT_CONSOLE = resolve('dist/console');
@@ -27,13 +28,14 @@ const RULES_OF_COLOURS = ['color-contrast', 'link-in-text-block'];
 
 /** One control plane that serves the built console, and a browser, for the tests of a file. */
 export class TestConsole {
+  private readonly pool: WindowPool;
+
   private constructor(
     readonly control: TestControlPlane,
     readonly browser: Browser,
-  ) {}
-
-  /** How far the clock of its pages is ahead of this machine's: relative times are shown by it. */
-  private readonly aheadMs = NOON - Date.now();
+  ) {
+    this.pool = this.makePool('UTC');
+  }
 
   static async start(options: Parameters<typeof TestControlPlane.start>[0] = {}): Promise<TestConsole> {
     if (!existsSync(BUILT_CONSOLE)) throw new Error('the console is not built: npm run build');
@@ -53,25 +55,28 @@ export class TestConsole {
 
   /** Opens a window in which a renter is signed in. */
   async open(renter: Renter, options: WindowOptions = {}): Promise<ConsoleWindow> {
-    const { width = 1440, height = 900, theme = 'light', timezoneId = 'UTC' } = options;
-    const context = await openContext(this.browser, {
-      ...{ viewport: { width, height }, colorScheme: theme, reducedMotion: 'reduce', baseURL: this.home, timezoneId },
-    });
-    await context.addCookies([sessionCookie(this.home, renter.api.token ?? '')]);
-    await context.addInitScript(setClock(this.aheadMs));
-    await context.addInitScript(NOTE_SHIFTS);
-    return new ConsoleWindow(context, await context.newPage(), this.home);
+    const { width = 1440, height = 900, theme = 'light', timezoneId } = options;
+    const pool = timezoneId === undefined ? this.pool : this.makePool(timezoneId);
+    const page = await pool.take({ width, height, theme });
+    await page.context().addCookies([sessionCookie(this.home, renter.api.token ?? '')]);
+    return new ConsoleWindow(page.context(), page, this.home, pool);
   }
 
   /** Opens a window in which a renter acts for an organization that they have joined. */
   async openFor(renter: Renter, organizationId: string): Promise<ConsoleWindow> {
     const window = await this.open(renter);
     // Once: afterwards the console chooses.
-    await window.page.addInitScript(`
+    await window.runBeforePages(`
       if (!sessionStorage.chosen) localStorage.setItem('gpurent.organization', '${organizationId}');
       sessionStorage.chosen = 'yes';
     `);
     return window;
+  }
+
+  private makePool(timezoneId: string): WindowPool {
+    // Relative times are shown by the clock of the page.
+    const scripts = [setClock(NOON - Date.now()), NOTE_SHIFTS];
+    return new WindowPool(this.browser, this.home, { timezoneId }, scripts);
   }
 }
 
@@ -130,6 +135,8 @@ export class ConsoleWindow {
     readonly context: BrowserContext,
     readonly page: Page,
     private readonly home: string,
+    /** Takes its page back; absent: nobody does. */
+    private pool?: WindowPool,
   ) {
     page.on('console', (message) => {
       if (message.type() === 'error' || message.type() === 'warning') this.complaints.push(message.text());
@@ -163,8 +170,17 @@ export class ConsoleWindow {
   }
 
   async close(): Promise<void> {
-    await this.context.close();
+    if (this.pool) {
+      await this.devTools?.detach();
+      await this.pool.giveBack(this.page);
+    } else await this.context.close();
     this.check();
+  }
+
+  /** Runs a script in each page of this window from now on, before the scripts of the page. */
+  async runBeforePages(script: string): Promise<void> {
+    this.pool = undefined;
+    await this.context.addInitScript(script);
   }
 
   /** Goes to an address of the console, and waits until its page and the event stream are there. */
@@ -237,7 +253,7 @@ export class ConsoleWindow {
 
   /** Notes what is written on canvases from now on. Returns a function that waits for at least one that matches, and returns all that match. */
   async canvasWords(): Promise<(pattern: RegExp) => Promise<string[]>> {
-    await this.page.addInitScript(`
+    await this.runBeforePages(`
       window.drawnWords = [];
       const { fillText } = CanvasRenderingContext2D.prototype;
       CanvasRenderingContext2D.prototype.fillText = function (words, x, ...rest) {

@@ -136,7 +136,7 @@ it.each([
   ['gpurent.ssh-key', '{"'],
 ])('a page works with garbage in the local storage: %s', async (key, value) => {
   const window = await test.open(renter);
-  await window.context.addInitScript(`localStorage.setItem(${JSON.stringify(key)}, ${JSON.stringify(value)})`);
+  await window.runBeforePages(`localStorage.setItem(${JSON.stringify(key)}, ${JSON.stringify(value)})`);
   await window.page.goto(paths.renter[2] ?? '');
   await window.page.waitForSelector('[data-connection=live]', { state: 'attached' });
   await window.page.waitForSelector('main h1:has-text("Deploy")');

@@ -133,7 +133,7 @@ it('keeps what was typed for whoever has typed it, and for nobody else', async (
   await window.goTo('/keys?add=api');
   expect(await name.inputValue()).toBe('key of Bob');
   // What nobody can read is no draft.
-  await page.addInitScript(`
+  await window.runBeforePages(`
     if (sessionStorage.break) for (const key of Object.keys(sessionStorage)) sessionStorage.setItem(key, '{');
   `);
   await page.evaluate('sessionStorage.break = "yes"');
