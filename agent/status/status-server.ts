@@ -1,5 +1,12 @@
 import { rmSync } from 'node:fs';
-import { createServer, request, type RequestListener, type Server } from 'node:http';
+import {
+  createServer,
+  request,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import { SetupError, messageOf } from '../../shared/coded-error.js';
 import type { Metrics } from './metrics.js';
 import type { Snapshot } from './snapshot.js';
@@ -61,9 +68,7 @@ export class StatusServer {
     });
   }
 
-  private async serve(
-    ...[{ method, url }, response, isOwner]: [...Parameters<RequestListener>, boolean]
-  ): Promise<void> {
+  private async serve({ method, url }: IncomingMessage, response: ServerResponse, isOwner: boolean): Promise<void> {
     try {
       if (url === '/metrics') {
         this.metrics ??= import('./metrics.js').then(({ Metrics }) => new Metrics());

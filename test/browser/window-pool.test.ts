@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { TestConsole } from '../harness/console.js';
 
+const IS_DARK = `matchMedia('(prefers-color-scheme: dark)').matches`;
+
 let test: TestConsole;
 beforeAll(async () => {
   test = await TestConsole.start();
@@ -9,6 +11,7 @@ afterAll(() => test.stop());
 
 it('a window that another test has closed has nothing of it', async () => {
   const one = await test.open(await test.control.renter(0), { width: 500, theme: 'dark' });
+  expect(await one.page.evaluate(IS_DARK)).toBe(true);
   await one.goTo('/keys');
   await one.moveTo('/instances');
   one.expectComplaints(/ERR_/);
@@ -33,10 +36,7 @@ it('a window that another test has closed has nothing of it', async () => {
     undefined,
     1,
   ]);
-  expect(await other.page.evaluate('[innerWidth, matchMedia("(prefers-color-scheme: dark)").matches]')).toEqual([
-    1440,
-    false,
-  ]);
+  expect(await other.page.evaluate(`[innerWidth, ${IS_DARK}]`)).toEqual([1440, false]);
   await other.goTo('/profile');
   await other.page.getByText(renter.email).first().waitFor();
   await other.close();

@@ -56,10 +56,10 @@ export class TestConsole {
   /** Opens a window in which a renter is signed in. */
   async open(renter: Renter, options: WindowOptions = {}): Promise<ConsoleWindow> {
     const { width = 1440, height = 900, theme = 'light', timezoneId } = options;
-    const pool = timezoneId === undefined ? this.pool : this.makePool(timezoneId);
-    const page = await pool.take({ width, height, theme });
+    // A window keeps the time zone in which it was made.
+    const page = await (timezoneId ? this.makePool(timezoneId) : this.pool).take({ width, height, theme });
     await page.context().addCookies([sessionCookie(this.home, renter.api.token ?? '')]);
-    return new ConsoleWindow(page.context(), page, this.home, pool);
+    return new ConsoleWindow(page.context(), page, this.home, timezoneId ? undefined : this.pool);
   }
 
   /** Opens a window in which a renter acts for an organization that they have joined. */
@@ -76,7 +76,7 @@ export class TestConsole {
   private makePool(timezoneId: string): WindowPool {
     // Relative times are shown by the clock of the page.
     const scripts = [setClock(NOON - Date.now()), NOTE_SHIFTS];
-    return new WindowPool(this.browser, this.home, { timezoneId }, scripts);
+    return new WindowPool(this.browser, { baseURL: this.home, timezoneId }, scripts);
   }
 }
 
@@ -136,7 +136,7 @@ export class ConsoleWindow {
     readonly page: Page,
     private readonly home: string,
     /** Takes its page back; absent: nobody does. */
-    private pool?: WindowPool,
+    private pool?: WindowPool | undefined,
   ) {
     page.on('console', (message) => {
       if (message.type() === 'error' || message.type() === 'warning') this.complaints.push(message.text());

@@ -19,7 +19,6 @@ export class WindowPool {
 
   constructor(
     private readonly browser: Browser,
-    private readonly home: string,
     private readonly options: BrowserContextOptions,
     /** Run in each page before its own scripts. */
     private readonly scripts: readonly string[],
@@ -45,7 +44,7 @@ export class WindowPool {
   }
 
   private async make(): Promise<Page> {
-    const context = await openContext(this.browser, { ...this.options, baseURL: this.home });
+    const context = await openContext(this.browser, this.options);
     for (const script of this.scripts) await context.addInitScript(script);
     return context.newPage();
   }
