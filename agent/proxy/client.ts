@@ -42,6 +42,7 @@ export class ProxyClient {
     { resolve: (failures: PortFailure[]) => void; reject: (reason: Error) => void }
   >();
   private socket: Socket | undefined;
+  /** Of the next connection, or of the next try at ports that could not be opened. */
   private timer: Timer | undefined;
   private isComplete = false;
   private revision = 0;
@@ -105,7 +106,12 @@ export class ProxyClient {
   private reconnect(ended: Socket): void {
     if (this.stopped || this.socket !== ended) return;
     this.endReplies();
-    this.timer = this.clock.schedule(RETRY_MS, () => this.start());
+    this.schedule(() => this.start());
+  }
+
+  private schedule(run: () => void): void {
+    this.timer?.cancel();
+    this.timer = this.clock.schedule(RETRY_MS, run);
   }
 
   private endReplies(): void {
@@ -114,10 +120,17 @@ export class ProxyClient {
 
   /**
    * Sends the state. A failure is only logged, because the next connection, or the next `set`, sends the state again.
+   * Nobody waits for these replies, so a port that could not be opened is tried again here.
    */
   private tellAgain(): void {
     if (!this.socket) return;
-    void this.tell().catch((error: unknown) => {
+    const settle = (failures: PortFailure[]) => {
+      const [failed] = failures;
+      if (!failed || !this.socket || this.socket.destroyed) return;
+      this.paced.write('warn', `port ${failed.hostPort}: ${failed.reason}`);
+      this.schedule(() => this.tellAgain());
+    };
+    void this.tell().then(settle, (error: unknown) => {
       if (!this.stopped) this.paced.write('warn', messageOf(error));
     });
   }

@@ -260,6 +260,24 @@ describe('The access proxy', () => {
     await eventually('the port', async () => (await visit(one)) === 200);
   });
 
+  it('opens a port that somebody had taken while it was restarted', async () => {
+    const [one, two] = [await guardedPort(), await guardedPort()];
+    const client = agent();
+    await client.set('one', [one]);
+    await stopSupervisor();
+    const taken = createServer();
+    await new Promise<void>((resolve) => taken.listen(one.hostPort, HOST, resolve));
+    await runSupervisor(NEVER_MS);
+    const isTold = () =>
+      client.set('two', [two]).then(
+        () => true,
+        () => false,
+      );
+    await eventually('the reply to all that was sent before', isTold);
+    await new Promise((resolve) => taken.close(resolve));
+    await eventually('the port', async () => (await visit(one)) === 200);
+  });
+
   it('says which port it could not open, and opens it later', async () => {
     const one = await guardedPort();
     const taken = createServer();
