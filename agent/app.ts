@@ -37,6 +37,7 @@ import { AccessFiles } from './runtime/docker/access-files.js';
 import { Containers } from './runtime/docker/containers.js';
 import { DataRootGuard, type DataRoots } from './runtime/docker/data-root-guard.js';
 import { DataRootNotes } from './runtime/docker/data-root-notes.js';
+import { HaltedRunsFile } from './outages/halted-runs.js';
 import { DockerRuntime } from './runtime/docker/docker-runtime.js';
 import { CANARY_OF } from './runtime/docker/labels.js';
 import { UnclaimedGpus, earlierHosts, foreignWorkloads } from './runtime/docker/foreign-workloads.js';
@@ -259,6 +260,7 @@ export async function createAgent(
     random: Math.random,
     logger,
     journal,
+    haltedRuns: new HaltedRunsFile(join(config.stateDir, 'halted-runs.json')),
     fail: (error) => {
       logger.fatal(messageOf(error));
       process.exitCode = 1;

@@ -23,6 +23,7 @@ import { Measurements, type Instruments } from './measurements/measurements.js';
 import type { DockerWatch, Runtime, WorkloadSummary } from './runtime/workload.js';
 import { Session, obstacleOf } from './session.js';
 import { UnseenStart } from './unseen-start.js';
+import type { HaltedRuns } from './outages/halted-runs.js';
 import { OutageTracker } from './outages/outage-tracker.js';
 import { Upkeep } from './host/upkeep.js';
 import { PaidTimes } from './watch/paid-times.js';
@@ -60,6 +61,8 @@ export interface Parts {
   random: () => number;
   logger: Logger;
   journal: Journal;
+  /** Outlives a lost journal. */
+  haltedRuns: HaltedRuns;
   /** The guards and addresses of workloads' web ports. */
   web: Pick<EndpointParts, 'portGuard' | 'addressOf' | 'answers' | 'hostKeyAt'>;
   /** How the host measures what workloads use; null: it does not. */
@@ -82,7 +85,8 @@ export interface Parts {
 export function assembleAgent(parts: Parts): Agent {
   const { runtime, gpus, journal, clock, logger, dial, random } = parts;
   const outbox = new Outbox((instanceId, message) => journal.runsFor(instanceId, message, clock.now()));
-  const outages = new OutageTracker(parts.docker, runtime, journal, clock, () => link?.beatNow());
+  const tellNow = () => link?.beatNow();
+  const outages = new OutageTracker(parts.docker, runtime, journal, clock, parts.haltedRuns, tellNow);
   const observer = new Observer(runtime, clock);
   const recorded = (remover: Remover) => new RunRecorder(remover, journal, observer, clock);
   const remover = recorded(runtime);
@@ -129,6 +133,7 @@ export function assembleAgent(parts: Parts): Agent {
     if (isNewBoot) await outages.noteBoot(boot);
     if ((await parts.docker.startedAt()) === null) logger.warn(NO_PID_FILE);
     await rebuildJournal(runtime, journal, logger);
+    await outages.recallHalted();
     const paidTimes = new PaidTimes(journal, clock);
     const senses = { runtime, remover, docker: parts.docker, outages, observer, guardedPorts, gpuAccess, paidTimes };
     watcher = new Watcher(senses, executor, journal, outbox, clock, logger, paced);

@@ -3,10 +3,13 @@ import { wasKilledBy, type ExitedRun, type Outage } from '../domain/exit.js';
 import { Failure } from '../domain/failure.js';
 import type { Journal } from '../journal/journal.js';
 import type { DockerWatch, Runtime } from '../runtime/workload.js';
+import type { HaltedRuns, Runs } from './halted-runs.js';
 
 /** How long an exit is doubted: a Docker that goes down reports exits first. */
 export const CONFIRM_MS = 3_000;
 const SEEN_EVERY_MS = 30_000;
+
+type RunKey = Pick<ExitedRun, 'instanceId' | 'startedAt'>;
 
 /** The run of the Docker daemon that was last seen, and when. */
 interface DockerRun {
@@ -23,12 +26,15 @@ interface DockerRun {
  */
 export class OutageTracker {
   private away: number | undefined;
+  /** The runs that the agent has stopped for a time. */
+  private halted: Runs = {};
 
   constructor(
     private readonly docker: DockerWatch,
     private readonly runtime: Pick<Runtime, 'list' | 'find'>,
     private readonly journal: Journal,
     private readonly clock: Clock,
+    private readonly haltedRuns: HaltedRuns,
     /** Called when Docker goes away and when it is back, so that the control plane learns it at once. */
     private readonly onChange: () => void = () => {},
   ) {}
@@ -89,9 +95,38 @@ export class OutageTracker {
     return true;
   }
 
-  /** Marks a run that the agent is about to stop for a time, and not for good. */
-  markStopped(run: Pick<ExitedRun, 'instanceId' | 'startedAt'>): void {
-    this.mark([run]);
+  /**
+   * Reads which runs an earlier agent has stopped for a time, once the journal knows all instances. Marks those that a lost journal
+   * has forgotten.
+   */
+  async recallHalted(): Promise<void> {
+    this.halted = this.ofKnown(await this.haltedRuns.read());
+    const marks = this.marks();
+    const runs = Object.entries(this.halted).map(([instanceId, startedAt]) => ({ instanceId, startedAt }));
+    this.mark(runs.filter(({ instanceId }) => marks[instanceId] === undefined));
+  }
+
+  /**
+   * Marks a run that the agent is about to stop for a time, and not for good. Rejects if only the journal has the mark, which then
+   * does not outlive the journal.
+   */
+  async markHalted({ instanceId, startedAt }: RunKey): Promise<void> {
+    this.mark([{ instanceId, startedAt }]);
+    await this.noteHalted({ ...this.halted, [instanceId]: startedAt });
+  }
+
+  /** Removes the mark of a run that the agent wanted to stop for a time, and that goes on. */
+  async unmarkHalted(run: RunKey): Promise<void> {
+    if (!this.wasHalted(run)) return;
+    const { [run.instanceId]: _mark, ...marks } = this.marks();
+    this.journal.setMeta('interrupted', JSON.stringify(marks));
+    const { [run.instanceId]: _run, ...others } = this.halted;
+    await this.noteHalted(others);
+  }
+
+  /** Tells whether the agent has stopped a run for a time. */
+  wasHalted({ instanceId, startedAt }: RunKey): boolean {
+    return this.halted[instanceId] === startedAt;
   }
 
   /** Tells whether a run was interrupted, so that the agent must start the workload again. */
@@ -111,17 +146,26 @@ export class OutageTracker {
     return this.wasInterrupted(ending) ? 'interrupted' : 'ended';
   }
 
-  private mark(endings: readonly Pick<ExitedRun, 'instanceId' | 'startedAt'>[]): void {
+  private mark(endings: readonly RunKey[]): void {
     if (endings.length === 0) return;
-    const marked = endings.map(({ instanceId, startedAt }) => [instanceId, startedAt]);
+    const marked = Object.fromEntries(endings.map(({ instanceId, startedAt }) => [instanceId, startedAt]));
+    this.journal.setMeta('interrupted', JSON.stringify({ ...this.ofKnown(this.marks()), ...marked }));
+  }
+
+  private noteHalted(runs: Runs): Promise<void> {
+    this.halted = this.ofKnown(runs);
+    return this.haltedRuns.write(this.halted);
+  }
+
+  /** Returns the runs of instances that the journal knows. */
+  private ofKnown(runs: Runs): Runs {
     const known = new Set(this.journal.instances().map(({ instanceId }) => instanceId));
-    const kept = Object.entries(this.marks()).filter(([instanceId]) => known.has(instanceId));
-    this.journal.setMeta('interrupted', JSON.stringify(Object.fromEntries([...kept, ...marked])));
+    return Object.fromEntries(Object.entries(runs).filter(([instanceId]) => known.has(instanceId)));
   }
 
   /** Returns, by instance, the `startedAt` of its last interrupted run. Kept in the journal. */
-  private marks(): Record<string, number> {
-    return JSON.parse(this.journal.meta('interrupted') ?? '{}') as Record<string, number>;
+  private marks(): Runs {
+    return JSON.parse(this.journal.meta('interrupted') ?? '{}') as Runs;
   }
 
   /** Returns the stopped workloads, without those that Docker cannot inspect. */

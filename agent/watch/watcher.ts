@@ -30,9 +30,8 @@ export interface Dependencies {
   paidTimes: PaidTimes;
 }
 
-const CAME_BACK = 'the host or its Docker went away; the workload was started again';
-const PAID_AGAIN =
-  'the control plane was out of reach when the paid time ended, so the host stopped the workload; it was started again';
+const WENT_AWAY = 'the host or its Docker went away';
+const UNPAID = 'the control plane was out of reach when the paid time ended, so the host stopped the workload';
 
 /**
  * Notices changes that no command asked for: workloads that ended, were interrupted, have vanished, or whose paid time is over.
@@ -41,8 +40,6 @@ export class Watcher {
   private readonly stopping = new AbortController();
   /** By instance: an exit that is not confirmed yet. */
   private readonly doubted = new Map<string, { startedAt: number; since: number }>();
-  /** By instance: the `startedAt` of a run that was stopped because its paid time was over. */
-  private readonly halted = new Map<string, number>();
   private comparingSoon = false;
   private timers = new Set<Timer>();
 
@@ -73,8 +70,7 @@ export class Watcher {
     const running = new Set(
       instances.flatMap(({ instanceId, desired }) => (desired === 'running' ? [instanceId] : [])),
     );
-    for (const noted of [this.doubted, this.halted])
-      for (const instanceId of noted.keys()) if (!running.has(instanceId)) noted.delete(instanceId);
+    for (const instanceId of this.doubted.keys()) if (!running.has(instanceId)) this.doubted.delete(instanceId);
     this.dependencies.paidTimes.count([...running]);
     await Promise.all([...running].map((instanceId) => this.check(instanceId)));
     const listed = await this.dependencies.runtime.list();
@@ -117,13 +113,15 @@ export class Watcher {
    * paid for.
    */
   private async haltUnpaid(instanceId: string, workload: Extract<Workload, { state: 'running' }>): Promise<void> {
-    if (!this.dependencies.paidTimes.isOver(instanceId)) return;
+    const { outages } = this.dependencies;
+    const noteFailed = (error: unknown) => this.fails('the file of halted runs cannot be written', error);
+    if (!this.dependencies.paidTimes.isOver(instanceId)) return outages.unmarkHalted(workload).catch(noteFailed);
     this.logger.warn(
       { instanceId },
       'the paid time is over and the control plane has sent no more: stopping the workload',
     );
-    this.dependencies.outages.markStopped(workload);
-    this.halted.set(instanceId, workload.startedAt);
+    // The workload is stopped in any case: nobody pays for it.
+    await outages.markHalted(workload).catch(noteFailed);
     await this.dependencies.remover.stop(instanceId);
   }
 
@@ -241,20 +239,21 @@ export class Watcher {
     const isStillWanted = this.journal.instance(instanceId)?.desired === 'running';
     const workload = await this.dependencies.runtime.find(instanceId);
     if (!isStillWanted || workload.state !== 'stopped') return;
-    await this.startAgain(workload);
+    const reason = this.dependencies.outages.wasHalted(workload) ? UNPAID : WENT_AWAY;
+    await this.startAgain(workload, reason);
     const observation = this.dependencies.observer.observe(await this.found(instanceId));
-    const note = this.halted.get(instanceId) === workload.startedAt ? PAID_AGAIN : CAME_BACK;
+    const note = `${reason}; the workload was started again`;
     this.logger.info({ instanceId }, note);
     this.outbox.report(this.journal.report({ instanceId, observation, note }, this.clock.now()));
   }
 
   /** Starts a workload again, unless something else uses its GPUs. Its renter is told why it is not back yet. */
-  private async startAgain({ instanceId, gpuUuids }: WorkloadInfo): Promise<void> {
+  private async startAgain({ instanceId, gpuUuids }: WorkloadInfo, reason: string): Promise<void> {
     const { gpuAccess, runtime } = this.dependencies;
     try {
       await gpuAccess.acquire(instanceId, gpuUuids, () => runtime.start(instanceId));
     } catch (error) {
-      const message = `the host or its Docker went away, and the workload cannot be started again yet: ${messageOf(error)}; the host tries again every ${COMPARE_EVERY_MS / 1000} seconds`;
+      const message = `${reason}; the workload cannot be started again yet: ${messageOf(error)}; the host tries again every ${COMPARE_EVERY_MS / 1000} seconds`;
       this.outbox.progress({ instanceId, kind: 'interrupted', message, gpusFree: false });
       throw error;
     }

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Agent } from '../../agent/assemble.js';
 import { Journal } from '../../agent/journal/journal.js';
+import { HaltedRunsFile } from '../../agent/outages/halted-runs.js';
 import type { Check } from '../../agent/doctor/finding.js';
 import type { Wire } from '../../agent/link/dial.js';
 import type { Instruments } from '../../agent/measurements/measurements.js';
@@ -68,9 +69,10 @@ export class AssembledHost {
     const { runtime, gpus, clock, journal, logger } = this;
     const ways = { prepare: () => this.prepare(), fail: (error: unknown) => void (this.failure = error) };
     const { instruments, checks } = this;
+    const haltedRuns = new HaltedRunsFile(join(this.folder, 'halted-runs.json'));
     const reads = { describe: () => this.describe(), diskFreeGb: () => this.diskFreeGb(), instruments, checks };
     this.agent = agentOnFakes(
-      { runtime, gpus, clock, journal, logger, dial: () => this.dial(), ...reads, ...ways },
+      { runtime, gpus, clock, journal, haltedRuns, logger, dial: () => this.dial(), ...reads, ...ways },
       {
         isAvailable: () => this.dockerAnswers(),
         events: () => new Promise((_, reject) => (this.breakEvents = () => reject(new Error('they ended')))),
@@ -100,8 +102,9 @@ export class AssembledHost {
     this.wire?.emit('data', { message });
   }
 
-  async restart(): Promise<void> {
+  async restart({ losesJournal = false } = {}): Promise<void> {
     await this.agent?.stop();
+    if (losesJournal) rmSync(join(this.folder, 'journal.db'));
     this.journal = this.openJournal();
     await this.start();
   }

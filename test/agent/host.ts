@@ -27,6 +27,7 @@ import { BusyGpus } from '../harness/busy-gpus.js';
 import { eventually } from '../../scripts/eventually.js';
 import { advanceUntil } from '../harness/advance-until.js';
 import { FakeRuntime } from '../harness/fake-runtime.js';
+import { HaltedRunsInMemory } from '../harness/halted-runs-in-memory.js';
 import { ManualClock } from '../harness/manual-clock.js';
 import { specOf } from '../suites/runtime-suite.js';
 
@@ -97,6 +98,7 @@ export class TestHost {
         signal.addEventListener('abort', () => resolve());
       }),
   };
+  readonly haltedRuns = new HaltedRunsInMemory();
   private readonly folder = mkdtempSync(join(tmpdir(), 'gpurent-agent-'));
   private readonly outbox = new Outbox((instanceId, message) =>
     this.journal.runsFor(instanceId, message, this.clock.now()),
@@ -195,7 +197,7 @@ export class TestHost {
   private boot(): { journal: Journal; executor: Executor; outages: OutageTracker } {
     const journal = new Journal(join(this.folder, 'journal.db'));
     const { runtime, gpus, gpuAccess, clock, outbox, observer, guardedPorts } = this;
-    const outages = new OutageTracker(this.docker, runtime, journal, clock);
+    const outages = new OutageTracker(this.docker, runtime, journal, clock, this.haltedRuns);
     const hands = {
       runtime,
       remover: this.recorded(runtime, journal),

@@ -2,6 +2,8 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { WorkloadState } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { eventually } from '../../scripts/eventually.js';
 import { advanceUntil } from '../harness/advance-until.js';
+import { specOf } from '../suites/runtime-suite.js';
+import { AssembledHost } from './assembled-host.js';
 import { TestHost, start, stop } from './host.js';
 
 const MINUTE_MS = 60_000;
@@ -109,4 +111,53 @@ it('a later run that comes back after an outage is not said to have waited for i
     return host.reports.some(({ note }) => note !== '');
   });
   expect(host.reports.map(({ note }) => note).filter(Boolean)).toEqual([expect.stringContaining('Docker went away')]);
+});
+
+it('a workload that the agent did not come to stop, and that was paid for again, ends by itself', async () => {
+  const workload = await host.runtime.find('i');
+  if (workload.state !== 'running') throw new Error('it does not run');
+  // Killed before the stop.
+  await host.outages.markHalted(workload);
+  host.restart();
+  await host.outages.recallHalted();
+  const watcher = host.watch();
+  watcher.hearPaidTimes([{ instanceId: 'i', paidMs: 60 * MINUTE_MS }]);
+  await watcher.compare();
+  host.runtime.exit('i', 0);
+  await pass(watcher, 2);
+  expect(host.reports.at(-1)?.observation?.exit).toMatchObject({ code: 0 });
+  expect(host.journal.instance('i')?.desired).toBe('ended');
+  expect(await host.haltedRuns.read()).toEqual({});
+});
+
+it('a workload that was stopped for want of pay comes back, and says why, though its host has lost the journal', async () => {
+  const assembled = new AssembledHost();
+  try {
+    const { runtime, clock } = assembled;
+    const state = async () => (await runtime.find('i')).state;
+    const inTime = (what: string, wanted: string) =>
+      advanceUntil(what, { clock, stepMs: 5_000 }, async () => (await state()) === wanted);
+    const pay = (paidMs: number) =>
+      assembled.send({ $case: 'paidTimes', value: { instances: [{ instanceId: 'i', paidMs }] } });
+    await runtime.create('i', 1, specOf('image:1', { gpuUuids: [] }));
+    await assembled.start();
+    await assembled.inTime('its connection', () => assembled.beats[0]);
+    pay(0);
+    assembled.isAway = true;
+    assembled.cut();
+    await inTime('the stop', 'stopped');
+    await assembled.restart({ losesJournal: true });
+    assembled.floors = [{ instanceId: 'i', sequence: 1, reportNumber: 1, running: true, commandOpen: false }];
+    assembled.isAway = false;
+    const beats = assembled.beats.length;
+    await assembled.inTime('the next connection', () => assembled.beats[beats]);
+    pay(60 * MINUTE_MS);
+    await inTime('it to be back', 'running');
+    const report = await assembled.inTime('the note', () =>
+      assembled.said.find((message) => message.$case === 'workloadReport' && message.value.note !== ''),
+    );
+    expect(report).toMatchObject({ value: { note: expect.stringContaining('paid time ended') as string } });
+  } finally {
+    await assembled.close();
+  }
 });

@@ -2,6 +2,7 @@ import { assembleAgent, type Agent, type Parts } from '../../agent/assemble.js';
 import { silentLogger } from '../../shared/logger.js';
 import { BusyGpus } from './busy-gpus.js';
 import { FakeRuntime } from './fake-runtime.js';
+import { HaltedRunsInMemory } from './halted-runs-in-memory.js';
 import { INVENTORY } from './inventory.js';
 
 type Given = Pick<Parts, 'clock' | 'dial' | 'journal'> & Partial<Omit<Parts, 'docker'>>;
@@ -30,6 +31,7 @@ export function agentOnFakes(given: Given, docker: Partial<Parts['docker']> = {}
       hostKeyAt: null,
       answers: async () => true,
     },
+    haltedRuns: new HaltedRunsInMemory(),
     instruments: null,
     checks: [],
     upkeep: {},

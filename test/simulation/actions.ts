@@ -215,8 +215,17 @@ function shownActions(instance: InstanceDetails): readonly string[] {
 function judged(world: World, status: InstanceStatus, action: InstanceAction, error: unknown): never {
   const impossible =
     error instanceof Refusal && error.code === 'INVALID_STATE' && error.message.includes('not possible');
-  if (impossible) world.witness.acted(status, action, false);
+  if (impossible) world.witness.acted(refusedState(status, error), action, false);
   throw error;
+}
+
+/**
+ * The state for which an action was refused. A request settles its organization first, so it can meet an instance that this settlement
+ * destroys or stops; the refusal undoes the settlement, and the next one does it again.
+ */
+function refusedState(status: InstanceStatus, { message }: Refusal): InstanceStatus {
+  const named = /^the instance is (\w+);/.exec(message)?.[1];
+  return named === 'destroying' || named === 'stopping' ? named : status;
 }
 
 export function dispute(world: World, organizationId: string, open = world.random.chance(0.4)): void {

@@ -1,6 +1,6 @@
 import { grantCredit } from '../../control-plane/services/billing/credits.js';
 import { setSpendCaps } from '../../control-plane/services/billing/spend-caps.js';
-import { MINUTE_MS, exit, loseJournal, request } from './actions.js';
+import { MINUTE_MS, cut, exit, loseJournal, request } from './actions.js';
 import type { SimHost } from './host.js';
 import { deployOne, type Scenario } from './scenarios.js';
 import type { World } from './world.js';
@@ -58,18 +58,7 @@ export const BUG_SCENARIOS: readonly Scenario[] = [
   {
     name: 'more is taken from a balance than there is',
     from: 'running',
-    act: ({ world }) => {
-      const [renter] = world.renters;
-      if (!renter) throw new Error('nobody rents');
-      const balance = 'SELECT balance_micro FROM organizations WHERE id = ?';
-      const [row] = world.rows<{ balance_micro: number }>(balance, renter.organizationId);
-      if (!row) throw new Error('the renter has no balance');
-      const debit = { amount_micro: -row.balance_micro - 10_000_000, reason: 'simulation' };
-      world.attempt('debit', () =>
-        grantCredit(world.controlPlane.platform, world.operator, renter.organizationId, debit),
-      );
-      world.witness.seeBalance(renter.organizationId, row.balance_micro + debit.amount_micro, world.timeline.now);
-    },
+    act: ({ world }) => setBalance(world, -10_000_000),
     ends: ['stopped'],
   },
   {
@@ -91,6 +80,20 @@ export const BUG_SCENARIOS: readonly Scenario[] = [
       host.reboot(15_000);
       loseJournal(world, host);
     },
+    ends: ['running'],
+  },
+  {
+    name: 'the paid time ends while the host is away, and its journal is lost',
+    from: 'running',
+    before: async ({ world, host }) => {
+      setBalance(world, 2_000_000);
+      await world.timeline.advance(1.5 * MINUTE_MS);
+      cut(world, host, { toControlPlane: false, toHost: false }, 12 * MINUTE_MS);
+      setBalance(world, 1_000_000_000);
+      await world.timeline.advance(10 * MINUTE_MS);
+    },
+    act: ({ world, host }) => loseJournal(world, host),
+    windowMs: 4 * MINUTE_MS,
     ends: ['running'],
   },
   {
@@ -122,6 +125,20 @@ export const BUG_SCENARIOS: readonly Scenario[] = [
     ends: ['running', 'stopped'],
   },
 ];
+
+/** The first renter has so much, in micro-dollars. */
+function setBalance(world: World, balanceMicro: number): void {
+  const [renter] = world.renters;
+  if (!renter) throw new Error('nobody rents');
+  const balance = 'SELECT balance_micro FROM organizations WHERE id = ?';
+  const [row] = world.rows<{ balance_micro: number }>(balance, renter.organizationId);
+  if (!row) throw new Error('the renter has no balance');
+  const credit = { amount_micro: balanceMicro - row.balance_micro, reason: 'simulation' };
+  world.attempt('credit', () =>
+    grantCredit(world.controlPlane.platform, world.operator, renter.organizationId, credit),
+  );
+  world.witness.seeBalance(renter.organizationId, balanceMicro, world.timeline.now);
+}
 
 /** What the host says is lost, without a word. */
 function cutOff({ network }: SimHost, isCut: boolean): void {

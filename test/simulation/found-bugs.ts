@@ -98,4 +98,11 @@ export const FOUND_BUGS: readonly (Bug & { found: string })[] = [
     fault: ['a Docker call is late', 2],
     changes: [overriding('agent/journal/journal', 'Journal', () => ({ isStopCutShort: () => false }))],
   },
+  {
+    found: 'a lost journal took a workload that its host had stopped for want of pay for ended',
+    invariant: 'an end is the workload’s own',
+    bug: 'which runs the host has stopped is in its journal alone',
+    scenario: 'the paid time ends while the host is away, and its journal is lost',
+    changes: [overriding('agent/outages/outage-tracker', 'OutageTracker', () => ({ recallHalted: async () => {} }))],
+  },
 ];

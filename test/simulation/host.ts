@@ -6,6 +6,7 @@ import { NO_PASSTHROUGH } from '../../agent/host/gpus/no-passthrough.js';
 import { Journal } from '../../agent/journal/journal.js';
 import { Inventory } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { silentLogger } from '../../shared/logger.js';
+import { HaltedRunsInMemory } from '../harness/halted-runs-in-memory.js';
 import { SimDocker, SimRuntime, type DockerFaults } from './docker.js';
 import type { Faults, Moment } from './faults.js';
 import { idleGpus, instrumentsOf, type Habits } from './habits.js';
@@ -38,6 +39,7 @@ export class SimHost {
   crashRate = 0;
   network: Network | undefined;
   private journal: Journal | undefined;
+  private readonly haltedRuns = new HaltedRunsInMemory();
   private boots = 0;
   private poweredAt = 0;
   readonly gpus: Gpu[];
@@ -115,6 +117,7 @@ export class SimHost {
       random: () => this.random.fraction(),
       logger: silentLogger,
       journal: this.interrupted(this.journal, life),
+      haltedRuns: this.haltedRuns,
       instruments: this.habits ? instrumentsOf(this.docker, this.habits) : null,
       checks: [],
       upkeep: {},
