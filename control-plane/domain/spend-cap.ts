@@ -2,8 +2,26 @@ import { DAY_MS } from '../../shared/time.js';
 import type { Span } from './metered.js';
 
 /** The time over which a cap counts what is spent. */
-export type Period = 'day' | 'month';
-export const PERIODS: readonly Period[] = ['day', 'month'];
+export const PERIODS = ['day', 'month'] as const;
+export type Period = (typeof PERIODS)[number];
+
+/** What a cap limits: what one hour would cost, or what is spent in a period. */
+export const CAP_KINDS = ['burn_per_hour', ...PERIODS] as const;
+export type CapKind = (typeof CAP_KINDS)[number];
+
+/** The most that may be spent, in micro-dollars; null: no cap. */
+export type Caps = Record<`${CapKind}_micro`, number | null>;
+
+export const NO_CAPS = capsFrom(() => null);
+
+/** Returns caps, each with what `microOf` gives for its kind. */
+export function capsFrom(microOf: (kind: CapKind) => number | null): Caps {
+  return Object.fromEntries(CAP_KINDS.map((kind) => [`${kind}_micro`, microOf(kind)])) as Caps;
+}
+
+export function isPeriod(kind: string): kind is Period {
+  return PERIODS.some((period) => period === kind);
+}
 
 /** At which percent of a cap or limit its renters are told, each once. */
 const TOLD_PERCENTS = [50, 80, 100] as const;

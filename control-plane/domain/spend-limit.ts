@@ -8,12 +8,13 @@ import {
   type Uncovered,
   type Unpaid,
 } from './metered.js';
+import type { Period } from './spend-cap.js';
 
 /** What a limit is: a time or an amount of one instance, or what an organization or an API key may spend in a UTC day or month. */
 export type LimitName =
   | { kind: 'stop_at' | 'max_charge'; instanceId: string }
   /** `apiKeyId` is null for the cap of the organization. */
-  | { kind: 'day' | 'month'; apiKeyId: string | null };
+  | { kind: Period; apiKeyId: string | null };
 
 /** An end of charges for GPU time. Disks count, and go on being charged beyond it. */
 export interface SpendLimit {

@@ -1,5 +1,6 @@
 import { Type, type TSchema } from 'typebox';
 import type { RefusalCode } from '../domain/refusal.js';
+import { CAP_KINDS } from '../domain/spend-cap.js';
 import { choice, integer, list, micro, nullable, optional, text, timestamp } from './schemas.js';
 
 /** The codes of errors that no use case throws, only the HTTP layer. */
@@ -282,7 +283,7 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
       'A cap of the organization or of the API key, or a limit of the instance itself, is used up or leaves less than five minutes of GPU time, or the request would burn more per hour than a cap allows.',
     extra: {
       cap: choice(
-        ['burn_per_hour', 'day', 'month', 'max_charge', 'stop_at'],
+        [...CAP_KINDS, 'max_charge', 'stop_at'],
         'Which cap of the organization or API key it is, or which limit of the instance',
       ),
       limit_micro: nullable(micro('The cap or limit; null for `stop_at`')),

@@ -4,6 +4,7 @@ import type { EventData, EventType } from '../domain/event.js';
 import { DISABLED_REASONS } from '../domain/webhook.js';
 import { INSTANCE_STATUSES } from '../domain/instance-state.js';
 import { SCHEDULE_ACTIONS } from '../domain/schedule.js';
+import { PERIODS } from '../domain/spend-cap.js';
 import { choice, integer, list, micro, nullable, text, timestamp, uuid } from './schemas.js';
 
 /** What the timeline of an instance tells; each of its events has it. */
@@ -165,7 +166,7 @@ export const EVENT_MODELS = {
     meaning: '50, 80 or 100 percent of what the organization or an API key may spend in a day or month are spent.',
     data: Type.Object({
       api_key_id: nullable(uuid('The id of the API key; null: it is the cap of the organization')),
-      period: choice(['day', 'month'], 'The UTC day, or the calendar month'),
+      period: choice(PERIODS, 'The UTC day, or the calendar month'),
       ...limitFacts,
     }),
   },

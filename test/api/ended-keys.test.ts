@@ -15,7 +15,7 @@ afterAll(() => world.stop());
 const store = () => world.test.core.platform.store;
 const isKept = (id: string) => store().transact((tx) => tx.get(rowById('api_keys', id)) !== undefined);
 const capsOf = (id: string) =>
-  store().transact((tx) => tx.get(query.selectFrom('spend_caps').selectAll().where('id', '=', id)));
+  store().transact((tx) => tx.get(query.selectFrom('spend_caps').selectAll().where('owner_id', '=', id)));
 const revoke = (id: string) => world.admin.api.delete(`/v1/api-keys/${id}`);
 
 it('a key that has ended is forgotten after a day, with its caps, unless it has deployed something', async () => {
@@ -32,11 +32,11 @@ it('a key that has ended is forgotten after a day, with its caps, unless it has 
   test.advance(2_000);
   test.advance(KEPT_MS - MINUTE_MS);
   expect([unused, scripted, active, expired].map(({ key }) => isKept(key.id))).toEqual([true, true, true, true]);
-  expect(capsOf(unused.key.id)).toMatchObject({ day_micro: CAPS.day_micro });
+  expect(capsOf(unused.key.id)).toMatchObject({ kind: 'day', amount_micro: CAPS.day_micro });
   test.advance(2 * MINUTE_MS);
   expect([unused, scripted, active, expired].map(({ key }) => isKept(key.id))).toEqual([false, true, true, false]);
   expect(capsOf(unused.key.id)).toBe(undefined);
-  expect(capsOf(scripted.key.id)).toMatchObject({ day_micro: CAPS.day_micro });
+  expect(capsOf(scripted.key.id)).toMatchObject({ kind: 'day', amount_micro: CAPS.day_micro });
   expect(await world.admin.api.get(`/v1/instances/${id}`)).toMatchObject({
     deployed_via_api_key: { id: scripted.key.id, revoked: true },
   });

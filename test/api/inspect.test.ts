@@ -97,7 +97,12 @@ describe('beside a running control plane', () => {
       on_limit: null,
     });
     expect(schedule).toMatchObject({ time_zone: 'UTC', next_at: expect.stringMatching(TIMESTAMP) as string });
-    const cap = { api_key_id: null, day_micro: 80_000_000, day_from: expect.stringMatching(TIMESTAMP) as string };
+    const cap = {
+      api_key_id: null,
+      kind: 'day',
+      amount_micro: 80_000_000,
+      from_at: expect.stringMatching(TIMESTAMP) as string,
+    };
     expect(spend_caps).toMatchObject([cap]);
     expect(read('organization')['spend_caps']).toEqual(spend_caps);
   });

@@ -52,10 +52,10 @@ export const LIMITS: Invariants = {
 
   'no GPU time is charged beyond a cap': ({ world }) => {
     const days = world.rows<{ organization_id: string; gpu_micro: number; cap: number }>(`
-      SELECT organization_id, gpu_micro, day_micro AS cap FROM organization_days JOIN spend_caps USING (organization_id)
-      WHERE day_micro IS NOT NULL
-      UNION ALL SELECT organization_id, sum(gpu_micro), month_micro FROM organization_days JOIN spend_caps USING (organization_id)
-      WHERE month_micro IS NOT NULL GROUP BY organization_id, strftime('%Y-%m', day * 86400, 'unixepoch')`);
+      SELECT organization_days.organization_id, gpu_micro, amount_micro AS cap FROM organization_days JOIN spend_caps ON owner_id = organization_days.organization_id
+      WHERE kind = 'day'
+      UNION ALL SELECT organization_days.organization_id, sum(gpu_micro), amount_micro FROM organization_days JOIN spend_caps ON owner_id = organization_days.organization_id
+      WHERE kind = 'month' GROUP BY organization_days.organization_id, strftime('%Y-%m', day * 86400, 'unixepoch')`);
     return first(days, ({ organization_id, gpu_micro, cap }) =>
       gpu_micro <= cap ? undefined : `${organization_id} is charged ${gpu_micro} of ${cap}`,
     );

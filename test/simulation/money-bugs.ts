@@ -1,4 +1,5 @@
 import type { Account } from '../../control-plane/domain/settlement.js';
+import { PERIODS } from '../../control-plane/domain/spend-cap.js';
 import { openMeter } from '../../control-plane/services/metering/meters.js';
 import { sql, statement } from '../../control-plane/store/sql.js';
 import type { Tx } from '../../control-plane/store/store.js';
@@ -146,7 +147,7 @@ export const MONEY_BUGS: readonly Bug[] = [
     invariant: 'no GPU time is charged beyond a cap',
     bug: 'a settlement does not know the caps',
     scenario: 'a cap is used up',
-    changes: [withoutLimits(['day', 'month'])],
+    changes: [withoutLimits(PERIODS)],
   },
   {
     invariant: 'what is used up asks for no stop that is still being sent',

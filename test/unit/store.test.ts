@@ -145,6 +145,41 @@ it('knows which instances wait for their host in a store that is older than the 
   store.close();
 });
 
+it('keeps the caps of a store that has all caps of an owner in one row', () => {
+  new Store(file, new ManualClock(), { steps: migrations.slice(0, 38) }).close();
+  const database = new BetterSqlite3(file);
+  database.exec(`INSERT INTO users (id, email, name, password_hash, created_at) VALUES ('u', '', '', '', 0);
+    INSERT INTO organizations (id, name, created_at) VALUES ('o', '', 0);
+    INSERT INTO api_keys (id, organization_id, creator_id, name, kind, prefix, secret_hash, created_at)
+    VALUES ('k', 'o', 'u', '', 'team', '', '', 0);
+    INSERT INTO spend_caps (id, organization_id, api_key_id, burn_per_hour_micro, day_micro, month_micro, set_at, day_from,
+    month_from, told_day, told_day_percent, told_month, told_month_percent)
+    VALUES ('o', 'o', NULL, 11, NULL, 33, 5, 5, 3, NULL, NULL, 20454, 80), ('k', 'o', 'k', NULL, 0, NULL, 7, 6, 7, 20460, 100, NULL, NULL);
+    INSERT INTO earlier_limits VALUES (4, 'o', 'k', 'day', 22, 1, 6, 9)`);
+  database.close();
+  const store = new Store(file, new ManualClock());
+  const [caps, earlier] = store.transact((tx) => [
+    tx.all(query.selectFrom('spend_caps').selectAll().orderBy('owner_id').orderBy('kind')),
+    tx.all(query.selectFrom('earlier_limits').selectAll()),
+  ]);
+  const [key, organization] = [
+    { owner_id: 'k', api_key_id: 'k' },
+    { owner_id: 'o', api_key_id: null },
+  ].map((owner) => ({
+    ...owner,
+    organization_id: 'o',
+  }));
+  const untold = { told_day: null, told_percent: null };
+  expect(caps).toEqual([
+    { ...key, kind: 'day', amount_micro: 0, set_at: 7, from_at: 6, told_day: 20_460, told_percent: 100 },
+    { ...organization, kind: 'burn_per_hour', amount_micro: 11, set_at: 5, from_at: 5, ...untold },
+    { ...organization, kind: 'month', amount_micro: 33, set_at: 5, from_at: 3, told_day: 20_454, told_percent: 80 },
+  ]);
+  const times = { limit_micro: 22, from_at: 1, until_at: 6, spent_micro: 9 };
+  expect(earlier).toEqual([{ id: 4, organization_id: 'o', limited_id: 'k', kind: 'day', ...times }]);
+  store.close();
+});
+
 it('sums up what each day has cost in a ledger that is older than these sums', () => {
   new Store(file, new ManualClock(), { steps: migrations.slice(0, 5) }).close();
   const database = new BetterSqlite3(file);

@@ -19,20 +19,25 @@ const CAPS: readonly {
   title: string;
   hint: string;
   words: (micro: number) => string;
+  /** What stands after the amount in a list. */
+  each: string;
 }[] = [
   {
     ...{ name: 'burn_per_hour_micro', used: 'present_burn_per_hour_micro', title: 'Burn per hour' },
     words: hourlyMoney,
+    each: '',
     hint: 'A deploy or a start that would cost more is refused.',
   },
   {
     ...{ name: 'day_micro', used: 'spent_day_micro', title: 'Spent on this day (UTC)' },
     words: exactMoney,
+    each: ' a day',
     hint: 'When it is used up, running instances are stopped. Their disks are kept and charged.',
   },
   {
     ...{ name: 'month_micro', used: 'spent_month_micro', title: 'Spent in this month (UTC)' },
     words: exactMoney,
+    each: ' a month',
     hint: 'As for the day.',
   },
 ];
@@ -124,8 +129,21 @@ export function CapsForm({ caps, read, save, onDone }: FormProps) {
   );
 }
 
-function onlyCaps({ burn_per_hour_micro, day_micro, month_micro }: Caps): Caps {
-  return { burn_per_hour_micro, day_micro, month_micro };
+/** Returns caps in a line. */
+export function capWords(caps: Caps | null = null): string {
+  const words = CAPS.flatMap(({ name, words: amount, each }) => {
+    const micro = caps?.[name] ?? null;
+    return micro === null ? [] : [amount(micro) + each];
+  });
+  return words.length === 0 ? 'no cap' : `at most ${words.join(', ')}`;
+}
+
+function eachCap<Value>(valueOf: (name: keyof Caps) => Value): Record<keyof Caps, Value> {
+  return Object.fromEntries(CAPS.map(({ name }) => [name, valueOf(name)])) as Record<keyof Caps, Value>;
+}
+
+function onlyCaps(caps: Caps): Caps {
+  return eachCap((name) => caps[name]);
 }
 
 export type CapTexts = Readonly<Record<keyof Caps, string>>;
@@ -164,20 +182,15 @@ export function CapFields({ path = '', texts, change }: FieldsProps) {
 
 export function textsOf(caps: Caps): CapTexts {
   const text = (micro: number | null) => (micro === null ? '' : typedMoney(micro));
-  return {
-    burn_per_hour_micro: text(caps.burn_per_hour_micro),
-    day_micro: text(caps.day_micro),
-    month_micro: text(caps.month_micro),
-  };
+  return eachCap((name) => text(caps[name]));
 }
+
+export const NO_CAP_TEXTS: CapTexts = eachCap(() => '');
 
 /** Reads typed caps; undefined: one of them is no amount. */
 export function capsIn(texts: CapTexts): Caps | undefined {
-  const [burn_per_hour_micro, day_micro, month_micro] = [
-    ...[texts.burn_per_hour_micro, texts.day_micro, texts.month_micro].map(readCap),
-  ];
-  if (burn_per_hour_micro === undefined || day_micro === undefined || month_micro === undefined) return undefined;
-  return { burn_per_hour_micro, day_micro, month_micro };
+  const caps = eachCap((name) => readCap(texts[name]));
+  return Object.values(caps).includes(undefined) ? undefined : (caps as Caps);
 }
 
 function readCap(text: string): number | null | undefined {

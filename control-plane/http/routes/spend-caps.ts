@@ -1,4 +1,5 @@
-import { Type } from 'typebox';
+import { Type, type TSchema } from 'typebox';
+import type { Caps } from '../../domain/spend-cap.js';
 import { readSpendCaps, setSpendCaps, type CapDetails } from '../../services/billing/spend-caps.js';
 import { MONEY, READ_MONEY, callerOf, sessionOf } from '../policy.js';
 import { body, isoOrNull, micro, nullable, timestamp } from '../schemas.js';
@@ -13,7 +14,7 @@ export const caps = {
   ),
   day_micro: cap('The most that may be spent in a UTC day; null: no cap'),
   month_micro: cap('The most that may be spent in a calendar month (UTC); null: no cap'),
-};
+} satisfies Record<keyof Caps, TSchema>;
 
 const SpendCaps = Type.Object(
   {

@@ -1,11 +1,13 @@
 import { actorOf, type Actor } from '../../domain/act.js';
 import type { ApiKeyKind, Caller, SessionCaller } from '../../domain/caller.js';
 import { Refusal, invalidField } from '../../domain/refusal.js';
+import type { Caps } from '../../domain/spend-cap.js';
 import type { Row } from '../../store/schema.js';
 import { compileOnce, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { recordEvent } from '../events/record.js';
 import { faultOfBlock, readAllowedAddresses } from './allowed-addresses.js';
+import { capsIn, findCapRows } from './cap-rows.js';
 import { recordAct } from '../system/acts.js';
 import { checkLimit } from './limits.js';
 import { forEachInOwnTransaction } from '../system/for-each.js';
@@ -25,7 +27,7 @@ export type ApiKeyDetails = Omit<Row<'api_keys'>, 'allowed_addresses'> & {
   creator_email: string;
   creator_is_member: boolean;
   /** What it may spend, in micro-dollars; null: it has no caps. */
-  spend_caps: Pick<Row<'spend_caps'>, 'burn_per_hour_micro' | 'day_micro' | 'month_micro'> | null;
+  spend_caps: Caps | null;
 };
 
 /** What a key is to be. What is absent restricts nothing. */
@@ -88,8 +90,8 @@ export function listApiKeys(
   caller: Pick<Caller, 'organizationId'>,
   request: PageRequest,
 ): Page<ApiKeyDetails> {
-  const { items, ...rest } = platform.store.transact((tx) =>
-    pageOf(
+  const { page, caps } = platform.store.transact((tx) => {
+    const page = pageOf(
       tx,
       activeKeys(tx, caller.organizationId)
         .innerJoin('users', 'users.id', 'api_keys.creator_id')
@@ -98,28 +100,29 @@ export function listApiKeys(
             .onRef('memberships.organization_id', '=', 'api_keys.organization_id')
             .onRef('memberships.user_id', '=', 'api_keys.creator_id'),
         )
-        .leftJoin('spend_caps', 'spend_caps.id', 'api_keys.id')
         .selectAll('api_keys')
         .select(['users.email as creator_email', 'memberships.user_id as member_id'])
-        .select(['burn_per_hour_micro', 'day_micro', 'month_micro', 'spend_caps.set_at as caps_set_at'])
         .select(sql<number>`api_keys.rowid`.as('position')),
       request,
       {
         by: { 'api_keys.created_at': 'desc', 'api_keys.rowid': 'desc' },
         keyOf: ({ created_at, position }) => [created_at, position],
       },
-    ),
-  );
-  const keys = items.map(
-    ({ member_id, position: _, burn_per_hour_micro, day_micro, month_micro, caps_set_at, ...row }) => ({
+    );
+    const ids = page.items.map(({ id }) => id);
+    return { page, caps: findCapRows(tx, ids) };
+  });
+  const keys = page.items.map(({ member_id, position: _, ...row }) => {
+    const its = caps.filter(({ owner_id }) => owner_id === row.id);
+    return {
       ...row,
-      spend_caps: caps_set_at === null ? null : { burn_per_hour_micro, day_micro, month_micro },
+      spend_caps: its.length > 0 ? capsIn(its) : null,
       allowed_addresses: readAllowedAddresses(row.allowed_addresses),
       last_used_at: platform.lastUsed.latest(row.id, row.last_used_at),
       creator_is_member: member_id !== null,
-    }),
-  );
-  return { ...rest, items: keys };
+    };
+  });
+  return { ...page, items: keys };
 }
 
 /**

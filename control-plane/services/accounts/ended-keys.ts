@@ -51,7 +51,7 @@ function placeOf(key: Pick<Row<'api_keys'>, 'revoked_at' | 'id'> | undefined): P
 
 function forget(tx: Tx, id: string): boolean {
   if (!tx.get(unnamed(id))) return false;
-  tx.run(query.deleteFrom('spend_caps').where('id', '=', id));
+  tx.run(query.deleteFrom('spend_caps').where('owner_id', '=', id));
   return tx.run(query.deleteFrom('api_keys').where('id', 'in', unnamed(id))) > 0;
 }
 

@@ -1,7 +1,7 @@
 import type { Settlement } from '../../domain/settlement.js';
+import type { Cap } from '../accounts/cap-rows.js';
 import { usedUpLimit } from './enforce-limits.js';
 import type { LoadedAccount, SettledInstance } from './load-accounts.js';
-import type { Cap } from './load-limits.js';
 import type { SpentDay } from './spent-days.js';
 
 /** Returns what an instance has spent once a settlement is booked. */

@@ -1,9 +1,8 @@
 import type { SessionCaller } from '../../domain/caller.js';
+import { NO_CAPS, type Caps } from '../../domain/spend-cap.js';
 import { createApiKey, type ApiKeyDetails, type NewApiKey } from '../accounts/api-keys.js';
 import type { Platform } from '../system/platform.js';
-import { replaceCaps, type Caps } from './spend-caps.js';
-
-const NO_CAPS: Caps = { burn_per_hour_micro: null, day_micro: null, month_micro: null };
+import { replaceCaps } from './spend-caps.js';
 
 /**
  * Creates an API key with caps on what it may spend; absent ones are none. Refuses like {@link createApiKey}. A member may cap the key

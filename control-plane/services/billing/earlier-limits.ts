@@ -71,10 +71,10 @@ const forgetting = compileOnce(({ ids }: { ids: string }) =>
       AND NOT EXISTS (
         SELECT 1 FROM meter_intervals
         WHERE meter_intervals.organization_id = earlier_limits.organization_id AND ${UNSETTLED} AND settled_to < until_at
-          AND (kind IN ('day', 'month') OR instance_id = limited_id))
+          AND (kind NOT IN ('stop_at', 'max_charge') OR instance_id = limited_id))
       AND NOT EXISTS (
         SELECT 1 FROM instances JOIN commands
           ON commands.machine_id = instances.machine_id AND commands.instance_id = instances.id AND commands.state = 'open'
         WHERE instances.organization_id = earlier_limits.organization_id AND instances.status <> 'destroyed'
-          AND charge_from < until_at AND (earlier_limits.kind IN ('day', 'month') OR instances.id = limited_id))`),
+          AND charge_from < until_at AND (earlier_limits.kind NOT IN ('stop_at', 'max_charge') OR instances.id = limited_id))`),
 );

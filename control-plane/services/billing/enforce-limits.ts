@@ -1,6 +1,7 @@
 import { GRACE_MS } from '../../domain/deadlines.js';
 import { dollars } from '../../domain/money.js';
 import type { LimitStop } from '../../domain/settlement.js';
+import { isPeriod } from '../../domain/spend-cap.js';
 import type { LimitName } from '../../domain/spend-limit.js';
 import type { Tx } from '../../store/store.js';
 import type { Reason } from '../events/timeline.js';
@@ -73,7 +74,7 @@ function isClockTrusted(tx: Tx): boolean {
 }
 
 function isOfInstance({ kind }: { kind: LimitName['kind'] | 'idle' }): boolean {
-  return kind !== 'day' && kind !== 'month';
+  return !isPeriod(kind);
 }
 
 function reasonFor(limit: LimitName, { max_charge_micro }: Instance, destroys: boolean): Reason {
@@ -88,8 +89,7 @@ function reasonFor(limit: LimitName, { max_charge_micro }: Instance, destroys: b
         kind: 'charge_limit_reached',
         message: `it has cost ${dollars(max_charge_micro ?? 0)}, its max_charge_micro: ${follows}`,
       };
-    case 'day':
-    case 'month': {
+    default: {
       const whose = limit.apiKeyId === null ? 'the organization' : 'the API key that deployed it';
       return { kind: 'spend_cap_reached', message: `${whose} has spent what it may in a ${limit.kind}: ${follows}` };
     }

@@ -1,10 +1,10 @@
 import { MINUTE_MS } from '../../../shared/time.js';
 import type { Span } from '../../domain/metered.js';
-import { PERIODS, periodAt, periodsIn, type Period } from '../../domain/spend-cap.js';
+import { isPeriod, periodAt, periodsIn, type Period } from '../../domain/spend-cap.js';
 import type { SpendLimit } from '../../domain/spend-limit.js';
 import type { Row } from '../../store/schema.js';
-import { compileOnce, listIn, query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
+import { findCapRows, isOnPeriod, type PeriodCap } from '../accounts/cap-rows.js';
 import { findEarlierLimits, type EarlierLimitRow } from './earlier-limits.js';
 import { spentByDays, spentIn, type SpentDay } from './spent-days.js';
 
@@ -17,13 +17,11 @@ export type LimitedInterval = Pick<
 /** Up to when a settlement counts an interval as used. */
 type UsedTo<Interval> = (interval: Interval) => number;
 
-export type Cap = Row<'spend_caps'>;
-
 /** What limits the charges of an organization. */
 export interface LoadedLimits {
   limits: readonly SpendLimit[];
-  /** The caps that are in force, with what was spent on the days of at least the present day or month. */
-  caps: { cap: Cap; days: readonly SpentDay[] }[];
+  /** The caps on periods that are in force, with what was spent on the days of at least the present one. */
+  caps: { cap: PeriodCap; days: readonly SpentDay[] }[];
   /** Whether earlier limits are kept, also if they concern nothing that is settled now. */
   hasEarlier: boolean;
 }
@@ -61,7 +59,7 @@ export function loadLimits<Interval extends LimitedInterval>(
         ...its.flatMap((row) => (instances.has(row.limited_id) ? earlierLimitOf(row) : [])),
         ...known.flatMap(limitsOfSpender),
       ];
-      const inForce = known.flatMap(({ cap, days: spent }) => (cap ? [{ cap, days: spent }] : []));
+      const inForce = known.flatMap(({ caps: own, days: spent }) => own.map((cap) => ({ cap, days: spent })));
       return [id, { limits, caps: inForce, hasEarlier: its.length > 0 }];
     }),
   );
@@ -94,7 +92,7 @@ function earlierLimitOf({
   until_at,
   spent_micro,
 }: EarlierLimitRow): SpendLimit[] {
-  if (kind !== 'stop_at' && kind !== 'max_charge') return [];
+  if (isPeriod(kind)) return [];
   const leftMicro = limit_micro === null ? null : limit_micro - spent_micro;
   const name = { kind, instanceId: limited_id };
   const times = { countsFrom: 0, from: from_at, to: until_at };
@@ -109,35 +107,27 @@ function earlierLimitOf({
   ];
 }
 
-/** Returns the caps on days and months of the organizations of these intervals, and of the API keys that deployed their instances. */
-function capsOn(tx: Tx, intervals: readonly LimitedInterval[]): Cap[] {
+/** Returns the caps on periods of the organizations of these intervals, and of the API keys that deployed their instances. */
+function capsOn(tx: Tx, intervals: readonly LimitedInterval[]): PeriodCap[] {
   const ids = new Set(
     intervals.flatMap(({ organization_id, api_key_id }) => [organization_id, api_key_id ?? []].flat()),
   );
-  return tx.all(capsAmong({ ids: JSON.stringify([...ids]) }));
+  return findCapRows(tx, [...ids]).filter(isOnPeriod);
 }
 
-const capsAmong = compileOnce(({ ids }: { ids: string }) =>
-  query
-    .selectFrom('spend_caps')
-    .selectAll()
-    .where('id', 'in', listIn(ids))
-    .where((eb) => eb.or([eb('day_micro', 'is not', null), eb('month_micro', 'is not', null)])),
-);
-
-/** An organization or an API key with caps on days or months, now or earlier. */
+/** An organization or an API key with caps on periods, now or earlier. */
 interface Spender {
   id: string;
   organizationId: string;
   apiKeyId: string | null;
   instanceIds: ReadonlySet<string> | null;
-  cap: Cap | undefined;
+  caps: readonly PeriodCap[];
   windows: Window[];
   /** What is spent from here on is needed. */
   from: number;
 }
 
-/** A day or month of a cap, as far as the cap was in force. */
+/** A period of a cap, as far as the cap was in force. */
 interface Window extends Span {
   kind: Period;
   period: Span;
@@ -148,7 +138,7 @@ interface Window extends Span {
 interface Limited<Interval> {
   id: string;
   rows: readonly Interval[];
-  caps: readonly Cap[];
+  caps: readonly PeriodCap[];
   earlier: readonly EarlierLimitRow[];
 }
 
@@ -158,41 +148,41 @@ function spendersOf<Interval extends LimitedInterval>(
   usedTo: UsedTo<Interval>,
   now: number,
 ): Spender[] {
-  const ofCaps = earlier.filter(({ kind }) => kind === 'day' || kind === 'month');
-  const ids = new Set([...caps.map(({ id }) => id), ...ofCaps.map(({ limited_id }) => limited_id)]);
+  const ofCaps = earlier.filter(({ kind }) => isPeriod(kind));
+  const ids = new Set([...caps.map(({ owner_id }) => owner_id), ...ofCaps.map(({ limited_id }) => limited_id)]);
   const keys = [...ids].filter((id) => id !== organizationId);
   return [...keys, organizationId].flatMap((id) => {
     const apiKeyId = id === organizationId ? null : id;
     const its = apiKeyId === null ? rows : rows.filter((row) => row.api_key_id === apiKeyId);
-    const cap = caps.find((one) => one.id === id);
+    const own = caps.filter(({ owner_id }) => owner_id === id);
     const used = ids.has(id) ? its.map((row) => ({ from: row.settled_to, to: usedTo(row) })) : [];
     const windows = [
       ...ofCaps.filter(({ limited_id }) => limited_id === id).flatMap((row) => earlierWindows(row, used)),
-      ...(cap ? presentWindows(cap, used, now) : []),
+      ...own.flatMap((cap) => presentWindows(cap, used, now)),
     ];
     if (windows.length === 0) return [];
     const instanceIds = apiKeyId === null ? null : new Set(its.map(({ instance_id }) => instance_id));
     const from = Math.min(...windows.map(({ period }) => period.from));
-    return [{ id, organizationId, apiKeyId, instanceIds, cap, windows, from }];
+    return [{ id, organizationId, apiKeyId, instanceIds, caps: own, windows, from }];
   });
 }
 
-function presentWindows(cap: Cap, used: readonly Span[], now: number): Window[] {
-  return PERIODS.flatMap((kind) => {
-    const [limitMicro, begin] = [cap[`${kind}_micro`], cap[`${kind}_from`]];
-    if (limitMicro === null) return [];
-    const ahead = { from: now, to: now + SETTLED_AHEAD_MS };
-    const periods = periodsUsed(kind, [...used, ahead], { from: Math.min(begin, now), to: ahead.to });
-    return periods.map((period) => {
-      const from = Math.max(period.from, begin);
-      return { kind, period, from, to: period.to, limitMicro, earlier: null };
-    });
+function presentWindows(
+  { kind, amount_micro: limitMicro, from_at: begin }: PeriodCap,
+  used: readonly Span[],
+  now: number,
+): Window[] {
+  const ahead = { from: now, to: now + SETTLED_AHEAD_MS };
+  const periods = periodsUsed(kind, [...used, ahead], { from: Math.min(begin, now), to: ahead.to });
+  return periods.map((period) => {
+    const from = Math.max(period.from, begin);
+    return { kind, period, from, to: period.to, limitMicro, earlier: null };
   });
 }
 
 function earlierWindows(row: EarlierLimitRow, used: readonly Span[]): Window[] {
   const { kind, limit_micro: limitMicro, from_at, until_at } = row;
-  if (kind === 'stop_at' || kind === 'max_charge' || limitMicro === null) return [];
+  if (!isPeriod(kind) || limitMicro === null) return [];
   return periodsUsed(kind, used, { from: from_at, to: until_at - 1 }).map((period) => {
     const [from, to] = [Math.max(period.from, from_at), Math.min(period.to, until_at)];
     return { kind, period, from, to, limitMicro, earlier: row };

@@ -1,7 +1,7 @@
 import type { PaidTime } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import { chargedPerHourMicro } from '../../domain/burn.js';
 import { paidMs } from '../../domain/paid-time.js';
-import { PERIODS, periodAt } from '../../domain/spend-cap.js';
+import { isPeriod, periodAt } from '../../domain/spend-cap.js';
 import { compileOnce, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { getOrganization } from '../accounts/organizations.js';
@@ -68,20 +68,18 @@ function ownLimits(
   return stop_at === null ? charge : [...charge, Math.max(stop_at - now, 0)];
 }
 
-/** Returns for how long each cap lasts that is used up in its present day or month, or in the next one. */
+/** Returns for how long each cap lasts that is used up in its present period, or in the next one. */
 function capsOf(tx: Tx, { organization_id, api_key_id }: UpOrStarting, { live }: PayingAccount): number[] {
-  return findCaps(tx, { organizationId: organization_id, apiKeyId: api_key_id }).flatMap(({ cap, spent }) => {
+  return findCaps(tx, { organizationId: organization_id, apiKeyId: api_key_id }).flatMap(({ cap, spentMicro }) => {
+    const { kind, amount_micro: most } = cap;
+    if (!isPeriod(kind)) return [];
     const its = cap.api_key_id === null ? live : live.filter((one) => one.apiKeyId === cap.api_key_id);
     const perHour = chargedPerHourMicro(its);
-    return PERIODS.flatMap((period) => {
-      const most = cap[`${period}_micro`];
-      if (most === null) return [];
-      const present = periodAt(period, tx.now);
-      const lastsMs = paidMs(most - spent[period], perHour);
-      if (tx.now + lastsMs < present.to) return [lastsMs];
-      const next = periodAt(period, present.to);
-      const wholeMs = paidMs(most, perHour);
-      return wholeMs < next.to - next.from ? [present.to - tx.now + wholeMs] : [];
-    });
+    const present = periodAt(kind, tx.now);
+    const lastsMs = paidMs(most - spentMicro, perHour);
+    if (tx.now + lastsMs < present.to) return [lastsMs];
+    const next = periodAt(kind, present.to);
+    const wholeMs = paidMs(most, perHour);
+    return wholeMs < next.to - next.from ? [present.to - tx.now + wholeMs] : [];
   });
 }

@@ -4,6 +4,7 @@ import { settle, type Account, type Settlement } from '../../domain/settlement.j
 import { periodAt } from '../../domain/spend-cap.js';
 import type { Refusal } from '../../domain/refusal.js';
 import type { Tx } from '../../store/store.js';
+import { isOnPeriod } from '../accounts/cap-rows.js';
 import { getOrganization } from '../accounts/organizations.js';
 import { findInstance, findLiveRates, instancesIn, type LiveInstance } from '../instances/queries.js';
 import { refusalOfSuspension } from '../accounts/suspension.js';
@@ -90,8 +91,8 @@ function statusesAfter(
 }
 
 /** Adds what the settlement charges, also for instances that are destroyed by now. */
-function withBookings({ cap, spent }: CapState, account: LoadedAccount, settlement: Settlement, now: number): CapState {
-  const days = chargesFor(cap, account, settlement);
-  const [day, month] = [spentIn(days, periodAt('day', now)), spentIn(days, periodAt('month', now))];
-  return { cap, spent: { day: spent.day + day, month: spent.month + month } };
+function withBookings(state: CapState, account: LoadedAccount, settlement: Settlement, now: number): CapState {
+  const { cap, spentMicro } = state;
+  if (!isOnPeriod(cap)) return state;
+  return { cap, spentMicro: spentMicro + spentIn(chargesFor(cap, account, settlement), periodAt(cap.kind, now)) };
 }

@@ -1,12 +1,11 @@
 import { burnPerHourMicro, chargedPerHourMicro } from '../../domain/burn.js';
 import { leavesEnough, tooNearLimit, type InstanceLimits } from '../../domain/instance-limits.js';
 import { Refusal } from '../../domain/refusal.js';
-import { PERIODS, periodAt, type Period } from '../../domain/spend-cap.js';
-import type { Row } from '../../store/schema.js';
-import { rowById } from '../../store/sql.js';
+import { PERIODS, isPeriod, periodAt } from '../../domain/spend-cap.js';
 import type { Tx } from '../../store/store.js';
+import { findCapRows, isOnPeriod, type Cap } from '../accounts/cap-rows.js';
 import type { Instance, LiveInstance } from '../instances/queries.js';
-import { spentByDay, spentIn } from './spent-days.js';
+import { earliestOf, spentByDays, spentIn } from './spent-days.js';
 
 /** Whose deploys a cap counts. */
 export interface Spender {
@@ -15,21 +14,24 @@ export interface Spender {
   apiKeyId: string | null;
 }
 
-/** A cap of an organization or an API key, with what counts for its day and month. */
+/** A cap of an organization or an API key, with what counts for it in the present period; for one on the burn, nothing. */
 export interface CapState {
-  cap: Row<'spend_caps'>;
-  spent: Record<Period, number>;
+  cap: Cap;
+  spentMicro: number;
 }
 
 /** Returns the caps that concern what a spender deploys or starts. */
 export function findCaps(tx: Tx, { organizationId, apiKeyId }: Spender): CapState[] {
-  const ids = apiKeyId === null ? [organizationId] : [organizationId, apiKeyId];
-  return ids.flatMap((id) => {
-    const cap = tx.get(rowById('spend_caps', id));
-    if (!cap) return [];
-    const days = spentByDay(tx, { organizationId, apiKeyId: cap.api_key_id, from: periodAt('month', tx.now).from });
-    const spentOf = (period: Period) => spentIn(days, periodAt(period, tx.now));
-    return [{ cap, spent: { day: spentOf('day'), month: spentOf('month') } }];
+  const caps = findCapRows(tx, apiKeyId === null ? [organizationId] : [organizationId, apiKeyId]);
+  const owners = new Map(caps.filter(isOnPeriod).map(({ owner_id, api_key_id }) => [owner_id, api_key_id]));
+  const from = earliestOf(PERIODS, tx.now);
+  const spent = spentByDays(
+    tx,
+    [...owners.values()].map((ownerKey) => ({ organizationId, apiKeyId: ownerKey, from })),
+  );
+  return caps.map((cap) => {
+    if (!isOnPeriod(cap)) return { cap, spentMicro: 0 };
+    return { cap, spentMicro: spentIn(spent.get(cap.owner_id) ?? [], periodAt(cap.kind, tx.now)) };
   });
 }
 
@@ -39,7 +41,7 @@ export function findCaps(tx: Tx, { organizationId, apiKeyId }: Spender): CapStat
  */
 export function refusalOfCaps(caps: readonly CapState[], live: readonly CappedInstance[]): Refusal | undefined {
   for (const state of caps) {
-    const refusal = refusalOfBurn(state, live) ?? refusalOfPeriods(state, live);
+    const refusal = refusalOfBurn(state, live) ?? refusalOfPeriod(state, live);
     if (refusal) return refusal;
   }
   return undefined;
@@ -52,30 +54,24 @@ function countedBy({ cap: { api_key_id } }: CapState, live: readonly CappedInsta
 }
 
 function refusalOfBurn(state: CapState, live: readonly CappedInstance[]): Refusal | undefined {
-  const most = state.cap.burn_per_hour_micro;
+  const { kind, amount_micro: most } = state.cap;
+  if (kind !== 'burn_per_hour') return undefined;
   const burn_per_hour_micro = burnPerHourMicro(countedBy(state, live));
-  if (most === null || burn_per_hour_micro <= most) return undefined;
+  if (burn_per_hour_micro <= most) return undefined;
   const message = `${nameOf(state)} would spend more per hour than an admin allows; stop or destroy other instances, or ask an admin to raise the cap`;
-  return reached('burn_per_hour', message, most, burn_per_hour_micro);
+  return reached(kind, message, most, burn_per_hour_micro);
 }
 
 /**
- * Returns the refusal of instances for which a cap on the day or the month is used up, or would be in less than five minutes of what all of
- * them are charged together: each alone could have enough, and then run for nothing until it is shown as running.
+ * Returns the refusal of instances for which a cap on a period is used up, or would be in less than five minutes of what all of them are
+ * charged together: each alone could have enough, and then run for nothing until it is shown as running.
  */
-export function refusalOfPeriods(
-  state: CapState,
-  live: readonly CappedInstance[],
-  periods: readonly Period[] = PERIODS,
-): Refusal | undefined {
+export function refusalOfPeriod(state: CapState, live: readonly CappedInstance[]): Refusal | undefined {
+  const { kind, amount_micro: most } = state.cap;
   const its = countedBy(state, live);
-  for (const period of periods) {
-    const limit = state.cap[`${period}_micro`];
-    if (limit === null || leavesEnough(limit - state.spent[period], chargedPerHourMicro(its))) continue;
-    const message = `${nameOf(state)} has spent what an admin allows for this ${period} (UTC), or all but five minutes of it; wait for the next one, or ask an admin to raise the cap`;
-    return reached(period, message, limit, burnPerHourMicro(its));
-  }
-  return undefined;
+  if (!isPeriod(kind) || leavesEnough(most - state.spentMicro, chargedPerHourMicro(its))) return undefined;
+  const message = `${nameOf(state)} has spent what an admin allows for this ${kind} (UTC), or all but five minutes of it; wait for the next one, or ask an admin to raise the cap`;
+  return reached(kind, message, most, burnPerHourMicro(its));
 }
 
 function nameOf({ cap }: CapState): string {

@@ -1,4 +1,5 @@
 import { DAY_MS } from '../../../shared/time.js';
+import { periodAt, type Period } from '../../domain/spend-cap.js';
 import { compileOnce, sql, statement } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 
@@ -57,6 +58,11 @@ const daysOfKeys = compileOnce(({ wanted }: { wanted: string }) =>
     WHERE organization_id = json_extract(value, '$.organizationId') AND grouped_by = 'api_key'
       AND charge_days.key = json_extract(value, '$.apiKeyId') AND day >= json_extract(value, '$.first')`),
 );
+
+/** Returns when the earliest of the present periods of these kinds begins. */
+export function earliestOf(periods: readonly Period[], now: number): number {
+  return Math.min(...periods.map((period) => periodAt(period, now).from));
+}
 
 /** Returns what was spent in a period of whole days, in micro-dollars. */
 export function spentIn(days: readonly SpentDay[], { from, to }: { from: number; to: number }): number {

@@ -1,12 +1,12 @@
 import { DAY_MS } from '../../../shared/time.js';
 import type { Settlement } from '../../domain/settlement.js';
-import { PERIODS, percentReached, periodAt, type Period } from '../../domain/spend-cap.js';
+import { percentReached, periodAt } from '../../domain/spend-cap.js';
 import { updateRows } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
+import type { PeriodCap } from '../accounts/cap-rows.js';
 import { recordEvent, recordInstanceEvent } from '../events/record.js';
 import { chargesFor, spendAfter } from './after-settlement.js';
 import type { LoadedAccount, SettledInstance } from './load-accounts.js';
-import type { Cap } from './load-limits.js';
 import { spentIn } from './spent-days.js';
 
 /**
@@ -17,7 +17,7 @@ export function tellOfLimits(tx: Tx, account: LoadedAccount, settlement: Settlem
   for (const instance of account.instances) tellOfCharge(tx, instance, spendAfter(instance, settlement));
   for (const { cap, days } of account.caps) {
     const spent = [...days, ...chargesFor(cap, account, settlement)];
-    for (const period of PERIODS) tellOfPeriod(tx, cap, period, spentIn(spent, periodAt(period, tx.now)));
+    tellOfCap(tx, cap, spentIn(spent, periodAt(cap.kind, tx.now)));
   }
 }
 
@@ -34,15 +34,13 @@ function tellOfCharge(
   recordInstanceEvent(tx, id, 'instance.charge_limit', words, { percent, limit_micro: max_charge_micro, spent_micro });
 }
 
-function tellOfPeriod(tx: Tx, cap: Cap, period: Period, spent_micro: number): void {
-  const { id, organization_id, api_key_id } = cap;
-  const limit_micro = cap[`${period}_micro`];
-  if (limit_micro === null) return;
-  const first = periodAt(period, tx.now).from / DAY_MS;
-  const told = cap[`told_${period}`] === first ? (cap[`told_${period}_percent`] ?? 0) : 0;
+function tellOfCap(tx: Tx, cap: PeriodCap, spent_micro: number): void {
+  const { owner_id, kind: period, organization_id, api_key_id, amount_micro: limit_micro } = cap;
+  const told_day = periodAt(period, tx.now).from / DAY_MS;
+  const told = cap.told_day === told_day ? (cap.told_percent ?? 0) : 0;
   const percent = percentReached(spent_micro, limit_micro);
   if (percent <= told) return;
-  tx.run(updateRows('spend_caps', { [`told_${period}`]: first, [`told_${period}_percent`]: percent }, { id }));
+  tx.run(updateRows('spend_caps', { told_day, told_percent: percent }, { owner_id, kind: period }));
   const data = { api_key_id, period, percent, limit_micro, spent_micro };
   recordEvent(tx, organization_id, 'billing.spend_cap', `orgs/${organization_id}`, data);
 }

@@ -22,7 +22,7 @@ export function shiftUnsettledTimes(tx: Tx, ms: number): void {
       .set({ ...window, ...held })
       .where('status', '<>', sql.lit('destroyed')),
   );
-  tx.run(query.updateTable('spend_caps').set({ day_from: shifted('day_from'), month_from: shifted('month_from') }));
+  tx.run(query.updateTable('spend_caps').set({ from_at: shifted('from_at') }));
   const earlier = { from_at: shifted('from_at'), until_at: shifted('until_at') };
   tx.run(query.updateTable('earlier_limits').set(earlier));
   tx.run(query.updateTable('recent_entries').set({ at: shifted('at') }));

@@ -104,10 +104,10 @@ function scheduleOf(reader: Reader, instanceId: string): Fields | null {
 
 /** Returns the caps of an organization and of its API keys. */
 function capsOf(reader: Reader, organizationId: string): Fields[] {
-  const caps = query
-    .selectFrom('spend_caps')
-    .select(['api_key_id', 'burn_per_hour_micro', 'day_micro', 'day_from', 'month_micro', 'month_from', 'set_at']);
-  return reader.all(caps.where('organization_id', '=', organizationId).orderBy('id').limit(SHOWN));
+  const caps = query.selectFrom('spend_caps').select(['api_key_id', 'kind', 'amount_micro', 'from_at', 'set_at']);
+  return reader.all(
+    caps.where('organization_id', '=', organizationId).orderBy('owner_id').orderBy('kind').limit(SHOWN),
+  );
 }
 
 /** Returns limits and caps that were changed, for time before that is not charged yet. */

@@ -36,6 +36,7 @@ import { usableTokens } from './0035-usable-tokens.js';
 import { pagedLists } from './0036-paged-lists.js';
 import { waitingInstances } from './0037-waiting-instances.js';
 import { endedRows } from './0038-ended-rows.js';
+import { capRows } from './0039-cap-rows.js';
 
 export interface Migration {
   name: string;
@@ -82,4 +83,5 @@ export const migrations: readonly Migration[] = [
   { name: '0036-paged-lists', sql: pagedLists },
   { name: '0037-waiting-instances', sql: waitingInstances },
   { name: '0038-ended-rows', sql: endedRows },
+  { name: '0039-cap-rows', sql: capRows },
 ];

@@ -2,7 +2,6 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { useState } from 'react';
 import { api } from '../../data/api.js';
-import { exactMoney, hourlyMoney } from '../../data/money.js';
 import { me } from '../../data/queries.js';
 import { may, useMay } from '../../data/rights.js';
 import { Button, LinkButton } from '../../parts/button.js';
@@ -10,7 +9,7 @@ import { ConfirmButton } from '../../parts/confirm-button.js';
 import { Dialog, LoadedInDialog } from '../../parts/dialog.js';
 import { Section } from '../../parts/page.js';
 import { SecretDialog } from '../../parts/secret-dialog.js';
-import { CapMeters, CapsForm } from '../../parts/spend-caps.js';
+import { CapMeters, CapsForm, capWords } from '../../parts/spend-caps.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { Table, type Column } from '../../parts/table.js';
 import { Ago } from '../../parts/time.js';
@@ -94,7 +93,7 @@ function columnsFor(user: User): readonly Column<ApiKey>[] {
       ),
     },
     { title: 'May', cell: (key) => limitsOf(key) },
-    { title: 'May spend', cell: ({ spend_caps }) => capsOf(spend_caps) },
+    { title: 'May spend', cell: ({ spend_caps }) => capWords(spend_caps) },
     {
       title: 'Whose',
       cell: ({ kind, creator_email, creator_is_member }) =>
@@ -110,17 +109,6 @@ function columnsFor(user: User): readonly Column<ApiKey>[] {
     },
     { title: 'Acts', cell: (key) => <Acts apiKey={key} user={user} />, isNumber: true },
   ];
-}
-
-/** Returns what a key may spend at most, in a line. */
-function capsOf(caps: ApiKey['spend_caps']): string {
-  const { burn_per_hour_micro: burn = null, day_micro: day = null, month_micro: month = null } = caps ?? {};
-  const words = [
-    ...(burn === null ? [] : [hourlyMoney(burn)]),
-    ...(day === null ? [] : [`${exactMoney(day)} a day`]),
-    ...(month === null ? [] : [`${exactMoney(month)} a month`]),
-  ];
-  return words.length === 0 ? 'no cap' : `at most ${words.join(', ')}`;
 }
 
 function limitsOf({ read_only, allowed_addresses }: ApiKey): string {

@@ -1,4 +1,4 @@
-import { capsIn, type CapTexts } from '../../parts/spend-caps.js';
+import { NO_CAP_TEXTS, capsIn, type CapTexts } from '../../parts/spend-caps.js';
 import type { NewApiKey } from './queries.js';
 
 const DAY_MS = 86_400_000;
@@ -17,7 +17,7 @@ export interface KeyDraft {
 
 export const NEW_KEY: KeyDraft = {
   ...{ name: '', kind: 'personal', isReadOnly: false, addresses: '', days: '' },
-  caps: { burn_per_hour_micro: '', day_micro: '', month_micro: '' },
+  caps: NO_CAP_TEXTS,
 };
 
 export function keyFaultsOf(draft: KeyDraft): { name?: string; caps?: string } {
