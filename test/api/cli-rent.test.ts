@@ -104,6 +104,7 @@ describe('a person signs in', () => {
 describe('a renter', () => {
   it('sees what can be rented and run, on any terminal', async () => {
     expect(await run('offers --gpus 1 --sort price_asc')).toMatch(/^ID .*MAINTENANCE\n[0-9a-f]{8} /);
+    expect(await run('offers')).toMatch(/ CORES +RAM .* MACHINE CORES +MACHINE RAM .*\n.* 2 +8\.0 GiB .* 16 +64 GiB /);
     const narrow = (await run('offers', { columns: 40 })).split('\n');
     expect(Math.max(...narrow.map((line) => line.length))).toBeLessThanOrEqual(40);
     expect(narrow[0]).toMatch(/^ID .*\$\/HOUR/);
@@ -131,6 +132,7 @@ describe('a renter', () => {
     });
     expect({ code, stderr }).toMatchObject({ code: 0 });
     expect(stdout).toMatch(/^trainer is up in \d+ s\ngpurent ssh trainer\n$/);
+    expect(stderr).toContain('PyTorch, 1 x Fake GPU, 2 CPU cores, 8.0 GiB memory on fake (test), 20 GB disk');
     expect(stderr).toContain('$1.00 an hour while it runs');
     expect(stderr).toMatch(/Balance \$100\.00: lasts 4 days 4 h/);
     expect(stderr).toContain('Destroyed when it has cost $5.00');

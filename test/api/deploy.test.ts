@@ -227,6 +227,33 @@ it('says who deployed', async () => {
   });
 });
 
+it.each([
+  { gpus: 8, rented: 1, cpu_cores: 2, memory_mb: 8_192 },
+  { gpus: 8, rented: 3, cpu_cores: 6, memory_mb: 24_576 },
+  { gpus: 64, rented: 1, cpu_cores: 0.25, memory_mb: 1_024 },
+  { gpus: 7, rented: 1, cpu_cores: 2.285, memory_mb: 9_362 },
+  { gpus: 3, rented: 3, cpu_cores: 16, memory_mb: 65_536 },
+])(
+  'an offer of $rented of $gpus GPUs says which processors and memory its instances have, as the host is told',
+  async ({ gpus, rented, cpu_cores, memory_mb }) => {
+    const agent = await test.host({ gpus });
+    const offer_id = await test.offer(agent, rented);
+    const said = { cpu_cores, memory_mb, machine: { cpu_cores: 16, memory_mb: 65_536 } };
+    const { items } = await renter.api.get<{ items: { id: string }[] }>('/v1/offers');
+    expect(items.find(({ id }) => id === offer_id)).toMatchObject(said);
+    expect(await renter.api.get(`/v1/offers/${offer_id}`)).toMatchObject(said);
+    const { items: operated } = await test.operator.get<{ items: { id: string }[] }>('/v1/operator/offers');
+    expect(operated.find(({ id }) => id === offer_id)).toMatchObject(said);
+
+    const body = { offer_id, template_id: await test.template(), disk_gb: 10 };
+    const { id } = await renter.api.post<InstanceBody>('/v1/instances', body);
+    await statusIs(renter.api, id, 'running');
+    const spec = agent.received.find(({ instanceId }) => instanceId === id)?.running?.spec;
+    expect(spec).toMatchObject({ cpuMillis: Math.round(cpu_cores * 1_000), memoryMb: memory_mb });
+    await renter.api.delete(`/v1/instances/${id}`);
+  },
+);
+
 describe('an Idempotency-Key', () => {
   const send = (body: unknown, key: string, api = renter.api) =>
     api.request<InstanceBody>('POST', '/v1/instances', body, { 'Idempotency-Key': key });

@@ -49,7 +49,9 @@ describe.each(ERAS)('a client that can ask (%s)', (era) => {
     expect(agent.client.getProtocolEra()).toBe(era === 'auto' ? 'modern' : 'legacy');
     const { data } = await agent.call('deploy', { ...world.deploy, label: 'trained' });
     expect(agent.questions).toEqual([
-      expect.stringMatching(/for the template ⟦Test⟧, labelled ⟦trained⟧.*\$1\.00 per hour.*balance is \$100\.00/),
+      expect.stringMatching(
+        /1 x ⟦Fake GPU⟧, 2 CPU cores and 8\.0 GiB of memory for the template ⟦Test⟧, labelled ⟦trained⟧.*\$1\.00 per hour.*balance is \$100\.00/,
+      ),
     ]);
     const [instance, another] = await world.instances();
     expect(another).toBeUndefined();
@@ -150,6 +152,9 @@ it('reads offers, templates, instances, logs, usage, costs and events, each with
   const offers = await agent.call('find_offers', { gpu_model: 'fake', limit: 1 });
   expect(offers.text).toMatch(/The balance is \$\d+\.\d+, which lasts until/);
   expect(offers.data).toMatchObject({ offers: [{ price_per_hour_micro: PRICE, state: 'available' }], balance });
+  expect(offers.data).toMatchObject({
+    offers: [{ cpu_cores: 2, memory_mb: 8_192, machine: { total_cpu_cores: 16, total_memory_mb: 65_536 } }],
+  });
   expect((await agent.call('find_offers', { gpu_model: 'none such' })).data).toMatchObject({ offers: [] });
   expect((await agent.call('list_templates')).data).toMatchObject({ templates: [{ name: '⟦Test⟧' }], more: false });
   expect((await agent.call('list_instances')).data).toMatchObject({ instances: [{ id: instance_id }], balance });

@@ -24,6 +24,11 @@ interface MachineBody {
   gpus: { uuid: string; instance_id: string | null }[];
 }
 
+interface Size {
+  cpu_cores: number;
+  memory_mb: number;
+}
+
 async function gpusOf(id: string): Promise<string[]> {
   const { gpus } = await real.operator.get<MachineBody>(`/v1/operator/machines/${real.hostId}`);
   return gpus.filter((gpu) => gpu.instance_id === id).map(({ uuid }) => uuid);
@@ -49,6 +54,11 @@ it('a renter deploys, logs in, reads the log, stops, starts and destroys', async
   const up = await statusIs(talking.api, created.id, 'running', LONG_MS);
   const seenAt = Date.now();
   expect(up.ssh_port).not.toBe(22);
+
+  // As large as its offer has said.
+  const { cpu_cores, memory_mb } = await talking.api.get<Size>(`/v1/offers/${talking.offerId}`);
+  const { NanoCpus, Memory } = (await docker.getContainer(`gpurent-${created.id}`).inspect()).HostConfig;
+  expect({ NanoCpus, Memory }).toEqual({ NanoCpus: cpu_cores * 1e9, Memory: memory_mb * 2 ** 20 });
 
   // In: with the environment, as root, seeing exactly its own GPU.
   const gpus = await gpusOf(created.id);

@@ -7,6 +7,7 @@ import { entryOf } from '../../client/cli/commands/schedule.js';
 import { bashCompletion } from '../../client/cli/completion/scripts.js';
 import { addressOf, tokenOf } from '../../client/cli/context/address.js';
 import { curlOf } from '../../client/cli/context/curl.js';
+import { disksOf } from '../../client/cli/deploy/offers.js';
 import { adviceFor } from '../../client/cli/errors/advice.js';
 import { CliError } from '../../client/cli/errors/cli-error.js';
 import { explain } from '../../client/cli/errors/explain.js';
@@ -46,6 +47,14 @@ describe('money', () => {
     expect(() => microOf(text)).toThrow('is not an amount in dollars'),
   );
 });
+
+it.each([
+  [120, 120],
+  [50_000, 20_000],
+  [4, 10],
+])('a machine with %i GB of free disk is asked for 10 to %i', (disk_available_gb, most) =>
+  expect(disksOf({ machine: { disk_available_gb } })).toEqual({ least: 10, most }),
+);
 
 describe('times', () => {
   it.each([

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { concernsOf } from '../../console/src/data/concerns.js';
 import { charge } from '../../control-plane/domain/charge.js';
 import { exactMoney, hourlyMoney, parseMoney, priceOf, typedMoney } from '../../console/src/data/money.js';
-import { bytes } from '../../console/src/data/sizes.js';
+import { bytes, cpuCores } from '../../client/text/sizes.js';
 import {
   duration,
   exactDuration,
@@ -102,6 +102,13 @@ it('says times relative to now, and exactly', () => {
 
 it('shows sizes in binary units', () => {
   expect([0, 1_023, 1_024, 1_536, 80 * 2 ** 30].map(bytes)).toEqual(['0 B', '1023 B', '1.0 KiB', '1.5 KiB', '80 GiB']);
+});
+
+it('shows parts of a processor core, and never more than there are', () => {
+  expect([0.1, 0.25, 0.29, 1, 21.333, 2.999, 64].map(cpuCores)).toEqual([
+    ...['0.1 CPU cores', '0.25 CPU cores', '0.29 CPU cores', '1 CPU core', '21.33 CPU cores', '2.99 CPU cores'],
+    '64 CPU cores',
+  ]);
 });
 
 it('knows what an event makes old', () => {

@@ -1,5 +1,6 @@
 import { Option } from 'commander';
 import type { components } from '../../api/index.js';
+import { cores, memory } from '../../text/sizes.js';
 import type { Define } from '../invocation/define.js';
 import { matchesModel, offersFor } from '../deploy/offers.js';
 import { dollars } from '../output/money.js';
@@ -10,19 +11,24 @@ import { defineOperatorOffers } from './operator-offers.js';
 
 type Offer = components['schemas']['Offer'];
 
-const gb = (mb: number | null): string => (mb === null ? '-' : `${Math.round(mb / 1024)} GB`);
-
 const COLUMNS: readonly Column<Offer>[] = [
   { title: 'ID', of: ({ id }) => id.slice(0, 8) },
   { title: 'GPUS', of: ({ num_gpus }) => num_gpus, align: 'right' },
   { title: 'MODEL', of: ({ gpu_model }) => gpu_model },
-  { title: 'MEMORY', of: ({ gpu_memory_mb }) => gb(gpu_memory_mb), align: 'right', yields: 1 },
+  {
+    title: 'GPU MEMORY',
+    of: ({ gpu_memory_mb }) => (gpu_memory_mb === null ? null : memory(gpu_memory_mb)),
+    align: 'right',
+    yields: 1,
+  },
+  { title: 'CORES', of: ({ cpu_cores }) => cores(cpu_cores), align: 'right', yields: 4 },
+  { title: 'RAM', of: ({ memory_mb }) => memory(memory_mb), align: 'right', yields: 3 },
   { title: '$/HOUR', of: ({ price_per_hour_micro }) => dollars(price_per_hour_micro), align: 'right' },
   { title: 'REGION', of: ({ machine }) => machine.region, yields: 2 },
   { title: 'MACHINE', of: ({ machine }) => machine.name, yields: 6 },
-  { title: 'CORES', of: ({ machine }) => machine.cpu_cores, align: 'right', yields: 4 },
-  { title: 'RAM', of: ({ machine }) => gb(machine.memory_mb), align: 'right', yields: 3 },
-  { title: 'DISK', of: ({ machine }) => `${machine.disk_available_gb} GB`, align: 'right', yields: 5 },
+  { title: 'MACHINE CORES', of: ({ machine }) => machine.cpu_cores, align: 'right', yields: 9 },
+  { title: 'MACHINE RAM', of: ({ machine }) => memory(machine.memory_mb), align: 'right', yields: 8 },
+  { title: 'DISK FREE', of: ({ machine }) => `${machine.disk_available_gb} GB`, align: 'right', yields: 5 },
   { title: 'MAINTENANCE', of: ({ machine }) => minuteOf(machine.next_maintenance), yields: 7 },
 ];
 

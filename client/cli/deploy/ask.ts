@@ -6,7 +6,7 @@ import { choose, type } from '../prompts/ask.js';
 import { publicKeyFiles } from '../ssh/own-keys.js';
 import { plain } from '../terminal/plain-text.js';
 import type { Terminal } from '../terminal/terminal.js';
-import { wordsOfOffer } from './offers.js';
+import { disksOf, wordsOfOffer } from './offers.js';
 
 type Offer = components['schemas']['Offer'];
 type Template = components['schemas']['Template'];
@@ -40,14 +40,16 @@ export async function askTemplate(terminal: Terminal, gpurent: Gpurent): Promise
   return byId(templates, await choose(terminal, { message: 'What runs on it?', options, maxItems: SHOWN }));
 }
 
-export async function askDisk(terminal: Terminal, { machine }: Offer, usual: number): Promise<number> {
-  const most = Math.min(machine.disk_gb, 20_000);
+export async function askDisk(terminal: Terminal, offer: Offer, usual: number): Promise<number> {
+  const { least, most } = disksOf(offer);
   const answer = await type(terminal, {
-    message: `How large is its disk, in GB? (10 to ${most})`,
-    initialValue: String(usual),
+    message: `How large is its disk, in GB? (${least} to ${most})`,
+    initialValue: String(Math.min(usual, most)),
     validate: (text) => {
       const size = Number(text);
-      return Number.isInteger(size) && size >= 10 && size <= most ? undefined : `A whole number from 10 to ${most}.`;
+      return Number.isInteger(size) && size >= least && size <= most
+        ? undefined
+        : `A whole number from ${least} to ${most}.`;
     },
   });
   return Number(answer);

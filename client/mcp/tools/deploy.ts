@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { components, Gpurent, operations } from '../../api/index.js';
+import { cpuCores, memory } from '../../text/sizes.js';
 import { answer, refusalOf } from '../answers.js';
 import { coverage, dollars } from '../money.js';
 import { addTool, type Toolbox } from '../tool.js';
@@ -139,7 +140,8 @@ function priceOf(estimate: Estimate): string {
 /** Says what a person agrees to: names, price, limits and variables. */
 async function questionOf(gpurent: Gpurent, body: Body, estimate: Estimate): Promise<string> {
   const template = await gpurent.get('/v1/templates/{id}', { params: { path: { id: body.template_id } } });
-  const { num_gpus, gpu_model } = await gpurent.get('/v1/offers/{id}', { params: { path: { id: body.offer_id } } });
+  const offer = await gpurent.get('/v1/offers/{id}', { params: { path: { id: body.offer_id } } });
+  const { num_gpus, gpu_model, cpu_cores, memory_mb } = offer;
   const { label, max_charge_micro, stop_at, idle_stop_minutes, env_overrides = [] } = body;
   const limits = [
     max_charge_micro == null ? [] : [`at ${dollars(max_charge_micro)} in all`],
@@ -148,7 +150,7 @@ async function questionOf(gpurent: Gpurent, body: Body, estimate: Estimate): Pro
   ].flat();
   const variables = env_overrides.map(({ key }) => shown(key, 60)).join(', ');
   return [
-    `Rent ${num_gpus} x ${untrusted(gpu_model ?? 'unknown')} for the template ${untrusted(template.name)}${label ? `, labelled ${untrusted(label)}` : ''}, with ${body.disk_gb} GB of disk?`,
+    `Rent ${num_gpus} x ${untrusted(gpu_model ?? 'unknown')}, ${cpuCores(cpu_cores)} and ${memory(memory_mb)} of memory for the template ${untrusted(template.name)}${label ? `, labelled ${untrusted(label)}` : ''}, with ${body.disk_gb} GB of disk?`,
     priceOf(estimate),
     limits.length === 0
       ? 'It runs until somebody stops it or the balance is used up.'

@@ -32,7 +32,7 @@ export function addMarketTools(toolbox: Toolbox): void {
     name: 'find_offers',
     title: 'Find GPUs to rent',
     description:
-      'Lists GPUs that can be rented now, the cheapest first, with the price per hour (`price_per_hour_micro`, in millionths of a dollar) and what the balance covers.',
+      'Lists GPUs that can be rented now, the cheapest first, with the price per hour (`price_per_hour_micro`, in millionths of a dollar) and what the balance covers. `cpu_cores` and `memory_mb` of an offer are what an instance gets; the totals of its machine are shared by all instances there.',
     does: 'reads',
     input: OfferFilter,
     run: async ({ gpu_model, min_gpu_memory_mb = 0, limit, ...given }) => {

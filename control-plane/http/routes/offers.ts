@@ -28,8 +28,8 @@ export const machineFacts = {
   name: text('The name that its host owner gave it'),
   region: text('The region that its host owner gave'),
   cpu_model: text('The model of its processor'),
-  cpu_cores: integer('The number of its processor cores'),
-  memory_mb: integer('Its memory in MB'),
+  cpu_cores: integer('The number of all its processor cores'),
+  memory_mb: integer('All its memory in MiB'),
   disk_gb: integer('The size of its disk in GB'),
   disk_available_gb: integer('The part of its disk that is not committed to instances, in GB'),
   driver_version: nullable(text('The version of its GPU driver; null: it has none')),
@@ -58,7 +58,11 @@ export const Offer = Type.Object(
     ),
     gpu_model: nullable(text('The model of its GPUs; null: the machine reports none')),
     num_gpus: integer('The number of GPUs that are rented together'),
-    gpu_memory_mb: nullable(integer('The memory of each GPU in MB; null: the machine reports none')),
+    gpu_memory_mb: nullable(integer('The memory of each GPU in MiB; null: the machine reports none')),
+    cpu_cores: Type.Number({
+      description: 'The processor cores that an instance gets: its part of those of the machine, in thousandths',
+    }),
+    memory_mb: integer('The memory that an instance gets, in MiB: its part of that of the machine'),
     price_per_hour_micro: micro('The price of one hour of GPU time, for all GPUs of the offer'),
     storage_price_per_gb_hour_micro: micro('The price of one GB of disk for one hour while an instance is stopped'),
     release_stopped_after_hours: nullable(
@@ -208,9 +212,11 @@ export function hoursOf(ms: number | null): number | null {
   return ms === null ? null : ms / HOUR_MS;
 }
 
-export function offerView({ machine, release_stopped_after_ms, ...offer }: OfferDetails) {
+export function offerView({ machine, slice, release_stopped_after_ms, ...offer }: OfferDetails) {
   return {
     ...offer,
+    cpu_cores: slice.cpuMillis / 1_000,
+    memory_mb: slice.memoryMb,
     release_stopped_after_hours: hoursOf(release_stopped_after_ms),
     machine: {
       ...machine,

@@ -77,7 +77,7 @@ const Maintenance = Type.Object(
 const Gpu = Type.Object({
   uuid: text('The vendor id of the GPU'),
   model: text('The model'),
-  memory_mb: integer('The memory in MB'),
+  memory_mb: integer('The memory in MiB'),
   healthy: flag('Whether the host reports the GPU as usable'),
   reason: nullable(text('Why it is not healthy; null: it is healthy')),
   instance_id: nullable(uuid('The id of the instance that holds it; null: none')),

@@ -1,3 +1,4 @@
+import { sliceResources } from '../../domain/machine.js';
 import type { Row } from '../../store/schema.js';
 import { rowById } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
@@ -13,6 +14,8 @@ export type OfferDetails = Row<'offers'> & {
   unavailable_reason: string | null;
   gpu_model: string | null;
   gpu_memory_mb: number | null;
+  /** The limits of an instance that is deployed now: its part of the machine's processor and memory. */
+  slice: { cpuMillis: number; memoryMb: number };
   /** The machine's GPUs, each with the instance or quarantined workload that holds it. */
   gpus: GpuDetails[];
   machine: Row<'machines'> & {
@@ -37,6 +40,10 @@ export function describeOffer(platform: Platform, tx: Tx, offer: Row<'offers'>):
     unavailable_reason: obstacle,
     gpu_model: model?.model ?? null,
     gpu_memory_mb: model?.memory_mb ?? null,
+    slice: sliceResources(
+      { cpuCores: machine.cpu_cores, memoryMb: machine.memory_mb, gpuCount: gpus.length },
+      offer.num_gpus,
+    ),
     gpus,
     machine: {
       ...machine,

@@ -1,7 +1,6 @@
 import { mergeEnvironment, type EnvEntry } from '../../domain/environment.js';
 import type { InstanceLimits } from '../../domain/instance-limits.js';
 import { instancePorts } from '../../domain/template-port.js';
-import { sliceResources } from '../../domain/machine.js';
 import type { Row } from '../../store/schema.js';
 import { insertRow } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
@@ -116,8 +115,6 @@ function workloadOf(
   { request, template: row, offer, sshKey, gpus }: Deployment,
   accessToken: string | null,
 ): Workload {
-  const { cpu_cores: cpuCores, memory_mb: memoryMb } = offer.machine;
-  const size = sliceResources({ cpuCores, memoryMb, gpuCount: offer.gpus.length }, gpus.length);
   return {
     image: template.image,
     registry: openRegistry(encryption, row.registry_encrypted),
@@ -135,8 +132,8 @@ function workloadOf(
       openButton,
     })),
     diskGb: request.disk_gb,
-    cpuMillis: size.cpuMillis,
-    memoryMb: size.memoryMb,
+    cpuMillis: offer.slice.cpuMillis,
+    memoryMb: offer.slice.memoryMb,
     accessToken: accessToken ?? '',
     virtualMachine: template.kind === 'vm',
   };

@@ -30,6 +30,9 @@ it('shows the market page by page, filtered and sorted by its address', async ()
   await rows.nth(ROWS - 1).waitFor();
   expect(await rows.count()).toBe(ROWS);
   expect(await rows.first().textContent()).toContain('8 ×');
+  const ofOneGpu = await rows.nth(1).textContent();
+  expect(ofOneGpu).toContain('2 CPU cores, 8.0 GiB memory');
+  expect(ofOneGpu).toContain('The whole machine: 16 CPU cores, 64 GiB memory');
   await page.getByText(`${ROWS + 4} offers`).waitFor();
   await page.getByRole('button', { name: 'Show more' }).click();
   await rows.nth(ROWS + 3).waitFor();

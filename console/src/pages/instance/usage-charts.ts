@@ -1,5 +1,5 @@
 import type { Usage } from '../../data/models.js';
-import { bytes } from '../../data/sizes.js';
+import { bytes } from '../../../../client/text/sizes.js';
 import { duration } from '../../data/times.js';
 
 const HOUR_SECONDS = 3_600;

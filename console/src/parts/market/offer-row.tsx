@@ -4,7 +4,7 @@ import { inHours } from '../../data/instances.js';
 import type { Offer } from '../../data/models.js';
 import { nameOfOffer } from '../../data/offers.js';
 import { organization } from '../../data/queries.js';
-import { memory } from '../../data/sizes.js';
+import { cpuCores, memory } from '../../../../client/text/sizes.js';
 import { inSight, lastsWith } from '../../data/times.js';
 import { classNames } from '../class-names.js';
 import { Hourly } from '../money.js';
@@ -26,22 +26,26 @@ interface Props {
   children?: ReactNode;
 }
 
-/** An offer: what it is, what it costs, how long the balance lasts with it, and why it does not fit. */
+/** An offer: what an instance of it gets, what its machine has in total, what it costs, how long the balance lasts with it, and why it does not fit. */
 export function OfferRow({ offer, misfit, heading: Heading, children }: Props) {
-  const { gpu_memory_mb, price_per_hour_micro, machine, release_stopped_after_hours: hours } = offer;
+  const { gpu_memory_mb, cpu_cores, memory_mb, price_per_hour_micro, machine } = offer;
+  const hours = offer.release_stopped_after_hours;
   return (
     <li className={classNames(styles.offer, misfit !== undefined && styles.weak)}>
       <div>
         <Heading>{nameOfOffer(offer)}</Heading>
         <p className={styles.facts}>
           {gpu_memory_mb !== null && `${memory(gpu_memory_mb)} each, `}
-          {machine.cpu_cores} CPU cores, {memory(machine.memory_mb)} memory, {machine.disk_available_gb} GB disk free
+          {cpuCores(cpu_cores)}, {memory(memory_mb)} memory, up to {machine.disk_available_gb} GB disk
         </p>
         <p className={styles.facts}>
           {machine.region === '' ? '' : `${machine.region}, `}
           {machine.name}
           {machine.cuda_version !== null && `, CUDA ${machine.cuda_version}`}
           {machine.vm_capable && ', runs virtual machines'}
+        </p>
+        <p className={styles.facts}>
+          The whole machine: {cpuCores(machine.cpu_cores)}, {memory(machine.memory_mb)} memory
         </p>
         {hours !== null && <p className={styles.facts}>A stopped instance keeps its GPUs for {inHours(hours)}</p>}
         {machine.next_maintenance !== null && (

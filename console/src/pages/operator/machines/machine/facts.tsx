@@ -1,4 +1,4 @@
-import { memory } from '../../../../data/sizes.js';
+import { memory } from '../../../../../../client/text/sizes.js';
 import { CopyLine } from '../../../../parts/copy.js';
 import { Facts } from '../../../../parts/facts.js';
 import { Ago, At } from '../../../../parts/time.js';

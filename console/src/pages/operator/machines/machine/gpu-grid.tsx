@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useNow } from '../../../../data/clock.js';
-import { memory } from '../../../../data/sizes.js';
+import { memory } from '../../../../../../client/text/sizes.js';
 import { Section } from '../../../../parts/page.js';
 import { Marked } from '../../../../parts/status.js';
 import { OrganizationLink } from '../../links.js';

@@ -12,3 +12,13 @@ export function bytes(count: number): string {
 export function memory(mib: number): string {
   return bytes(mib * MIB);
 }
+
+/** Returns a number of processor cores with its unit: `0.25 CPU cores`, `1 CPU core`. */
+export function cpuCores(count: number): string {
+  return `${cores(count)} ${count === 1 ? 'CPU core' : 'CPU cores'}`;
+}
+
+/** Returns a number of processor cores, rounded down to hundredths: `21.33`. */
+export function cores(count: number): string {
+  return String(Math.floor(Math.round(count * 1_000) / 10) / 100);
+}
