@@ -90,8 +90,11 @@ export function maySeeSecrets(caller: Caller): boolean {
   return may(caller, 'change');
 }
 
-/** Tells whether a member who gets another role may change less than before. Their personal API keys, which may, end then. */
-export function isDemotion(before: Role, after: Role): boolean {
-  const { change } = ROLES_WITH;
-  return change.includes(before) && !change.includes(after);
+/**
+ * Tells whether a member who gets another role loses a right: with `change`, their personal API keys end, because these have it; with
+ * `administer`, the invitations that they have made.
+ */
+export function losesRight(right: Right, before: Role, after: Role): boolean {
+  const having = ROLES_WITH[right];
+  return having.includes(before) && !having.includes(after);
 }

@@ -156,6 +156,8 @@ export interface Schema {
     token_hash: string;
     created_at: number;
     expires_at: number;
+    /** Null: made by an earlier release, which has not logged it. */
+    made_by: string | null;
   };
   api_keys: {
     id: string;
@@ -182,6 +184,8 @@ export interface Schema {
     expires_at: number;
     revoked_at: number | null;
     machine_id: string | null;
+    /** The operator; null: made by an earlier release, which has not logged it. */
+    made_by: string | null;
   };
   host_credentials: {
     machine_id: string;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ROLES, isDemotion, may, rolesWith, type Caller, type Role } from '../../control-plane/domain/caller.js';
+import { ROLES, losesRight, may, rolesWith, type Caller, type Role } from '../../control-plane/domain/caller.js';
 import { mailLinks } from '../../control-plane/domain/mail-links.js';
 import { wordsOf } from '../../control-plane/domain/mail-words.js';
 import type { ApiClient, InstanceBody } from '../harness/api-client.js';
@@ -37,7 +37,7 @@ describe('the rules', () => {
 
   it('it is a demotion to become a viewer or a payer', () => {
     const demotions = ROLES.flatMap((before) =>
-      ROLES.filter((after) => isDemotion(before, after)).map((after) => `${before} to ${after}`),
+      ROLES.filter((after) => losesRight('change', before, after)).map((after) => `${before} to ${after}`),
     );
     expect(demotions).toEqual(['admin to billing', 'admin to viewer', 'member to billing', 'member to viewer']);
   });

@@ -54,6 +54,9 @@ it('reads no token that is used up, revoked or expired', () => {
     const plan = database.prepare<unknown[], { detail: string }>(`EXPLAIN QUERY PLAN ${sql}`).all(...parameters);
     expect(plan.map(({ detail }) => detail)).toEqual([
       expect.stringMatching(/^SEARCH enrollment_tokens USING INDEX enrollment_tokens_usable /),
+      // Whether its maker is an operator.
+      expect.stringMatching(/^CORRELATED SCALAR SUBQUERY/),
+      expect.stringMatching(/^SEARCH users USING INDEX sqlite_autoindex_users_1 /),
     ]);
   }
   database.close();

@@ -46,7 +46,7 @@ export const accountLinkRoutes: Routes = (app, platform) => {
           token: linkToken,
           new_password: newPassword,
           ...optional({
-            revoke_api_keys: flag('Whether all API keys that the user has created are revoked, too', {
+            revoke_api_keys: flag('Whether all API keys and invitations that the user has made end, too', {
               default: false,
             }),
           }),

@@ -179,7 +179,7 @@ export const authRoutes: Routes = (app, platform) => {
           ...{ current_password: presentPassword, new_password: newPassword },
           ...optional({
             revoke_api_keys: flag(
-              'Whether to revoke also every API key that you have created, in all organizations, team keys included',
+              'Whether to revoke also every API key that you have created, in all organizations, team keys included, and to withdraw the invitations that you have made',
             ),
           }),
         }),

@@ -169,9 +169,12 @@ export const peopleRoutes: Routes = (app, platform) => {
         params: idOf('user'),
         body: body({
           reason: reason(RENTERS),
-          revoke_api_keys: flag('Also revokes the API keys that the user has created, team keys included', {
-            default: false,
-          }),
+          revoke_api_keys: flag(
+            'Also revokes the API keys that the user has created, team keys included, and withdraws the invitations that the user has made',
+            {
+              default: false,
+            },
+          ),
         }),
         response: {
           200: Type.Object({

@@ -173,7 +173,7 @@ export const memberRoutes: Routes = (app, platform) => {
         operationId: 'changeMemberRole',
         summary: 'Change the role of a member',
         description:
-          'The role of the last admin cannot be changed. A change from `admin` or `member` to `viewer` or `billing` revokes the personal API keys of the member.',
+          'The role of the last admin cannot be changed. A change from `admin` or `member` to `viewer` or `billing` revokes the personal API keys of the member. A change from `admin` withdraws the invitations that the member has made.',
         params: idOf('member'),
         body: body({ role: roleOf('the member') }),
         response: { 200: Member },
@@ -189,7 +189,8 @@ export const memberRoutes: Routes = (app, platform) => {
       schema: {
         operationId: 'removeMember',
         summary: 'Remove a member',
-        description: 'Revokes the personal API keys of the member. The last admin cannot be removed.',
+        description:
+          'Revokes the personal API keys of the member, and withdraws the invitations that the member has made. The last admin cannot be removed.',
         params: idOf('member'),
         response: { 204: NoContent },
       },

@@ -10,12 +10,12 @@ import { noteNetwork, noteSignIn } from '../mail/sign-in-mails.js';
 import { recordAct } from '../system/acts.js';
 import type { Platform } from '../system/platform.js';
 import { checkDomainHasPasswords, checkPasswordOn } from './password-off.js';
-import { revokeKeysOf } from './api-keys.js';
 import { endFactorRequestsOf } from './factor-requests.js';
 import { beginFactorStep, type FactorStep } from './factor-step.js';
 import { checkProofWithFactor, hasFactor } from './fresh-proof.js';
 import { endLinks, requestLink } from './link-requests.js';
 import { tellChanged } from './password-reset.js';
+import { endPreparedBy } from './prepared.js';
 import { endSessionsBut, openSession, type SessionOrigin } from './sessions.js';
 
 export interface SignedIn {
@@ -162,7 +162,7 @@ export function checkUnchanged(tx: Tx, { id, password_hash }: Row<'users'>): voi
 
 /**
  * Sets a new password and ends every other session of the user, all links to a new password, and what was begun with second factors; with
- * `revoke_api_keys` also every API key that the user has created, in any organization. Refuses with INVALID_CREDENTIALS and PASSWORD_OFF,
+ * `revoke_api_keys` also every API key and every invitation that the user has made, in any organization. Refuses with INVALID_CREDENTIALS and PASSWORD_OFF,
  * and a user with a second factor with PROOF_REQUIRED.
  */
 export async function changePassword(
@@ -184,7 +184,7 @@ export async function changePassword(
     endSessionsBut(platform, tx, caller);
     endFactorRequestsOf(tx, user.id);
     endLinks(tx, 'password_reset', user.email);
-    if (request.revoke_api_keys === true) revokeKeysOf(tx, userActor(user.id, user.email), user.id);
+    if (request.revoke_api_keys === true) endPreparedBy(tx, userActor(user.id, user.email), user.id);
     tellChanged(platform, tx, user);
   });
 }

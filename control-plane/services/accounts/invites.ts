@@ -5,7 +5,7 @@ import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import { recordEvent } from '../events/record.js';
+import { recordInvite, withdraw, type InviteDetails } from './ended-invites.js';
 import { getOrganization, join } from './organizations.js';
 import { checkLimit } from './limits.js';
 import { checkInvitesADay, mailInvite } from '../mail/invite-mails.js';
@@ -17,7 +17,7 @@ import { hashToken } from './tokens.js';
 
 const INVITE_MS = 7 * DAY_MS;
 
-export type InviteDetails = Row<'invites'>;
+export type { InviteDetails } from './ended-invites.js';
 
 /**
  * Creates, for an admin, an invitation for one e-mail address. It expires after a week. Only this answer has the token, and the mail that
@@ -55,9 +55,10 @@ export function createInvite(
       token_hash: hashToken(token),
       created_at: tx.now,
       expires_at: tx.now + INVITE_MS,
+      made_by: caller.userId,
     };
     tx.run(query.insertInto('invites').values(row));
-    tell(tx, 'invite.created', row);
+    recordInvite(tx, 'invite.created', row);
     recordAct(tx, row.organization_id, actorOf(caller), 'invite.create', `invites/${row.id}`);
     return { ...row, token, mailed: mailInvite(platform, tx, row, { token, invitedBy: caller.email }) };
   });
@@ -75,15 +76,8 @@ export function withdrawInvite(platform: Platform, caller: SessionCaller, id: st
     const its = query.selectFrom('invites').selectAll().where('id', '=', id);
     const invite = tx.get(its.where('organization_id', '=', caller.organizationId));
     if (!invite) throw inviteNotFound();
-    tx.run(query.deleteFrom('invites').where('id', '=', id));
-    tell(tx, 'invite.revoked', invite);
-    recordAct(tx, invite.organization_id, actorOf(caller), 'invite.withdraw', `invites/${id}`);
+    withdraw(tx, actorOf(caller), [invite]);
   });
-}
-
-function tell(tx: Tx, type: 'invite.created' | 'invite.revoked', invite: InviteDetails): void {
-  const { id, organization_id, role } = invite;
-  recordEvent(tx, organization_id, type, `invites/${id}`, { invite_id: id, role });
 }
 
 /**

@@ -1,9 +1,10 @@
 import { actorOf, type Act, type Actor } from '../../domain/act.js';
-import { isDemotion, type AccountCaller, type Role, type SessionCaller } from '../../domain/caller.js';
+import { losesRight, type AccountCaller, type Role, type SessionCaller } from '../../domain/caller.js';
 import { Refusal } from '../../domain/refusal.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { revokeKeysOf } from './api-keys.js';
+import { withdrawInvitesBy } from './ended-invites.js';
 import { recordMember } from './organizations.js';
 import { recordAct } from '../system/acts.js';
 import { pageOf, type Order, type Page, type PageRequest } from '../system/pages.js';
@@ -31,7 +32,7 @@ export const MEMBER_ORDER: Order<Member> = {
 
 /**
  * Changes a member's role for an admin. Whoever may change less than before loses their personal API keys: these act as a member,
- * whatever the role. Refuses with MEMBER_NOT_FOUND, and with LAST_ADMIN if no admin would be left.
+ * whatever the role. The invitations of somebody who is no admin any more are withdrawn. Refuses with MEMBER_NOT_FOUND, and with LAST_ADMIN if no admin would be left.
  */
 export function changeRole(platform: Platform, caller: SessionCaller, userId: string, role: Role): Member {
   return platform.store.transact((tx) => {
@@ -47,7 +48,9 @@ export function changeRole(platform: Platform, caller: SessionCaller, userId: st
     const changed = { ...member, role };
     if (role !== member.role) recordMember(tx, caller.organizationId, 'member.role_changed', changed);
     recordAct(tx, caller.organizationId, actorOf(caller), 'member.role', `members/${userId}`);
-    if (isDemotion(member.role, role)) {
+    if (losesRight('administer', member.role, role))
+      withdrawInvitesBy(tx, actorOf(caller), userId, caller.organizationId);
+    if (losesRight('change', member.role, role)) {
       const did = `${member.email} has the role ${role} now`;
       tellInstances(tx, caller.organizationId, member, { kind: 'member_demoted', did });
       revokeKeysOf(tx, actorOf(caller), userId, caller.organizationId);
@@ -73,7 +76,7 @@ function depart(tx: Tx, by: Actor, action: Act, organizationId: string, userId: 
 }
 
 /**
- * Deletes a membership and revokes the member's personal keys. Team keys and instances belong to the organization and stay. Each
+ * Deletes a membership, revokes the member's personal keys and withdraws the invitations that they have made. Team keys and instances belong to the organization and stay. Each
  * instance gets an event that advises to replace its access; replacing it here would cut off the work of others.
  */
 export function endMembership(tx: Tx, by: Actor, action: Act, organizationId: string, member: Member): void {
@@ -84,6 +87,7 @@ export function endMembership(tx: Tx, by: Actor, action: Act, organizationId: st
   recordMember(tx, organizationId, 'member.left', member);
   recordAct(tx, organizationId, by, action, `members/${userId}`);
   revokeKeysOf(tx, by, userId, organizationId);
+  withdrawInvitesBy(tx, by, userId, organizationId);
 }
 
 function tellInstances(

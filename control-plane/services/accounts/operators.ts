@@ -7,7 +7,7 @@ import { recordEvent } from '../events/record.js';
 import { recordAct } from '../system/acts.js';
 import { recordAudit } from '../system/audit.js';
 import type { Platform } from '../system/platform.js';
-import { revokeKeysOf } from './api-keys.js';
+import { endPreparedBy } from './prepared.js';
 import { getUser, membershipsOf, type UserDetails } from './users.js';
 
 /**
@@ -38,7 +38,7 @@ export function setOperator(
 
 /**
  * Ends every session of a user for an operator, and with `revoke_api_keys` revokes the active API keys that the user has created, also
- * team keys. Tells each organization of the user. Returns how many there were. Refuses with USER_NOT_FOUND.
+ * team keys, and withdraws the invitations that the user has made. Tells each organization of the user. Returns how many there were. Refuses with USER_NOT_FOUND.
  */
 export function endSessions(
   platform: Platform,
@@ -50,7 +50,7 @@ export function endSessions(
     getUser(tx, id);
     const by = anOperator(reason);
     const sessions = tx.run(query.deleteFrom('sessions').where('user_id', '=', id));
-    const keys = revoke_api_keys ? revokeKeysOf(tx, by, id) : [];
+    const keys = revoke_api_keys ? endPreparedBy(tx, by, id) : [];
     for (const { organization_id } of membershipsOf(tx, id)) {
       const api_keys_revoked = keys.filter((key) => key.organization_id === organization_id).length;
       const data = { user_id: id, reason, api_keys_revoked };

@@ -4,6 +4,7 @@ import type { Row } from '../../store/schema.js';
 import { query, rowById } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { recordEvent } from '../events/record.js';
+import { withdrawInvitesTo } from './ended-invites.js';
 
 export type OrganizationRow = Row<'organizations'>;
 
@@ -26,6 +27,7 @@ export function foundOrganization(tx: Tx, userId: string, name: string): Row<'or
   return organization;
 }
 
+/** Makes a user a member of an organization, and withdraws what other invitations there are for them. */
 export function join(tx: Tx, organizationId: string, userId: string, role: Role): void {
   tx.run(
     query
@@ -33,6 +35,7 @@ export function join(tx: Tx, organizationId: string, userId: string, role: Role)
       .values({ organization_id: organizationId, user_id: userId, role, joined_at: tx.now }),
   );
   recordMember(tx, organizationId, 'member.joined', { id: userId, role });
+  withdrawInvitesTo(tx, organizationId, userId);
 }
 
 export function recordMember(

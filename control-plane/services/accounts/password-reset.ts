@@ -7,7 +7,6 @@ import { queueMail } from '../mail/outbox.js';
 import { recordAct } from '../system/acts.js';
 import { recordAudit } from '../system/audit.js';
 import type { Platform } from '../system/platform.js';
-import { revokeKeysOf } from './api-keys.js';
 import { endFactorRequestsOf } from './factor-requests.js';
 import {
   addRequest,
@@ -19,6 +18,7 @@ import {
   type LinkRequest,
 } from './link-requests.js';
 import { checkPasswordOn } from './password-off.js';
+import { endPreparedBy } from './prepared.js';
 import { getUser, isOperator, membershipsOf } from './users.js';
 
 /**
@@ -74,7 +74,7 @@ export async function resetPassword(
     tx.run(query.updateTable('users').set({ password_hash, email_verified_at }).where('id', '=', user.id));
     tx.run(query.deleteFrom('sessions').where('user_id', '=', user.id));
     endFactorRequestsOf(tx, user.id);
-    if (request.revoke_api_keys === true) revokeKeysOf(tx, userActor(user.id, user.email), user.id);
+    if (request.revoke_api_keys === true) endPreparedBy(tx, userActor(user.id, user.email), user.id);
     endLinks(tx, 'password_reset', link.address);
     tellChanged(platform, tx, user);
   });

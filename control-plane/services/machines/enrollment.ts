@@ -4,7 +4,7 @@ import type { EarlierHost, Inventory } from '../../../shared/gen/gpurent/agent/v
 import { withFingerprint } from '../../../shared/tls.js';
 import { HOUR_MS } from '../../../shared/time.js';
 import type { Row } from '../../store/schema.js';
-import { query } from '../../store/sql.js';
+import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { recordAudit } from '../system/audit.js';
 import { addCredential, revoke, type Credential } from './credentials.js';
@@ -46,6 +46,7 @@ export function createEnrollmentToken(
       expires_at: tx.now + request.expires_in_hours * HOUR_MS,
       revoked_at: null,
       machine_id: request.machine_id ?? null,
+      made_by: operator.userId,
     };
     tx.run(query.insertInto('enrollment_tokens').values(row));
     recordAudit(tx, operator, 'enrollment_token.create', row.id, request);
@@ -72,14 +73,26 @@ export const BY_EXPIRY = {
   keyOf: ({ expires_at, id }: Row<'enrollment_tokens'>) => [expires_at, id],
 } as const;
 
-/** Returns a query for the tokens with which a host can enroll at a time. */
+/** Returns a query for the tokens with which a host can enroll at a time. A token ends when its maker is no operator any more. */
 export function usableTokens(now: number) {
   return query
     .selectFrom('enrollment_tokens')
     .selectAll()
     .where('expires_at', '>', now)
     .where('revoked_at', 'is', null)
-    .whereRef('uses', '<', 'max_uses');
+    .whereRef('uses', '<', 'max_uses')
+    .where((eb) =>
+      eb.or([
+        eb('made_by', 'is', null),
+        eb.exists(
+          eb
+            .selectFrom('users')
+            .select('users.id')
+            .whereRef('users.id', '=', 'enrollment_tokens.made_by')
+            .where('is_operator', '=', sql.lit(1)),
+        ),
+      ]),
+    );
 }
 
 /** Revokes an enrollment token for an operator. Hosts that enrolled with it stay. Refuses with NOT_FOUND. */

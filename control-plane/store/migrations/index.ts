@@ -37,6 +37,7 @@ import { pagedLists } from './0036-paged-lists.js';
 import { waitingInstances } from './0037-waiting-instances.js';
 import { endedRows } from './0038-ended-rows.js';
 import { capRows } from './0039-cap-rows.js';
+import { makers } from './0040-makers.js';
 
 export interface Migration {
   name: string;
@@ -84,4 +85,5 @@ export const migrations: readonly Migration[] = [
   { name: '0037-waiting-instances', sql: waitingInstances },
   { name: '0038-ended-rows', sql: endedRows },
   { name: '0039-cap-rows', sql: capRows },
+  { name: '0040-makers', sql: makers },
 ];
