@@ -319,6 +319,7 @@ export interface Schema {
     destroyed_at: number | null;
     charge_from: number | null;
     charge_to: number | null;
+    run_not_before: number | null;
     ssh_ready_at: number | null;
     ssh_host_key: string | null;
     release_stopped_after_ms: number | null;
@@ -459,6 +460,7 @@ export interface Schema {
     credited_written_off_micro: Generated<number>;
     run_id: string | null;
     run_began_at: number | null;
+    run_not_before: number | null;
   };
   transactions: {
     id: string;

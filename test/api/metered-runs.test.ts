@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { query } from '../../control-plane/store/sql.js';
 import { eventually } from '../../scripts/eventually.js';
 import { TestControlPlane, statusIs } from '../harness/control-plane.js';
 import { GPU_MICRO, HOUR_MS, makePoor, type Poor } from '../harness/poor.js';
@@ -120,4 +121,29 @@ it('a destroy is charged up to the request, by what its answer tells of the last
   await ask(poor, 'DELETE');
   await statusIs(poor.renter.api, poor.id, 'destroyed');
   await spent(poor, 10 * MICRO_A_MINUTE + 25 * MICRO_A_SECOND);
+});
+
+it('a host whose clock was an hour ahead once is charged for all that runs afterwards', async () => {
+  const poor = await poorOf();
+  const { agent, id } = poor;
+  await poor.pass(10 * MINUTE_MS);
+  const workload = agent.workloads.get(id);
+  const startedAt = workload?.startedAt ?? 0;
+  const say = (wrongMs: number) => Object.assign(workload ?? {}, { startedAt: startedAt - wrongMs });
+  say(HOUR_MS);
+  await poor.pass(MINUTE_MS);
+  say(0);
+  await poor.pass(10 * MINUTE_MS);
+  await spent(poor, 21 * MICRO_A_MINUTE);
+  // Another run after a boot, with the same mistake.
+  agent.reboot(id);
+  const again = workload?.startedAt ?? 0;
+  Object.assign(workload ?? {}, { startedAt: again - HOUR_MS });
+  await poor.pass(MINUTE_MS);
+  Object.assign(workload ?? {}, { startedAt: again });
+  await poor.pass(10 * MINUTE_MS);
+  await spent(poor, 32 * MICRO_A_MINUTE);
+  const starts = query.selectFrom('meter_intervals').select('run_began_at').where('instance_id', '=', id);
+  const began = test.core.platform.store.transact((tx) => tx.all(starts)).map(({ run_began_at }) => run_began_at ?? 0);
+  expect(Math.min(...began)).toBeGreaterThanOrEqual(Date.parse(String((await poor.read())['created_at'])));
 });

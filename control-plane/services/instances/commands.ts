@@ -21,7 +21,9 @@ export function recordCommand(
   const { id: instance_id, machine_id, created_at: instance_created_at } = instance;
   const order = { instance_id, machine_id, sequence: instance.sequence + 1, kind };
   const command = insertCommand(tx, { ...order, instance_created_at });
-  return { instance: amend(tx, instance, { sequence: command.sequence }), command };
+  // No run that the command starts can have begun before it was wanted.
+  const floor = kind === 'provision' || kind === 'start' ? { run_not_before: tx.now } : {};
+  return { instance: amend(tx, instance, { sequence: command.sequence, ...floor }), command };
 }
 
 /** Records the command that removes a workload in quarantine, like {@link recordCommand}. */

@@ -90,6 +90,7 @@ function newRow(platform: Platform, tx: Tx, owner: Owner, deployment: Deployment
     destroyed_at: null,
     charge_from: null,
     charge_to: null,
+    run_not_before: null,
     ssh_ready_at: null,
     ssh_host_key: null,
     release_stopped_after_ms: offer.release_stopped_after_ms,

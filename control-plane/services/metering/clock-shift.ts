@@ -13,13 +13,14 @@ export function shiftUnsettledTimes(tx: Tx, ms: number): void {
   const times = { opened_at: shifted('opened_at'), closed_at: shifted('closed_at') };
   const known = { attested_to: shifted('attested_to'), settled_to: shifted('settled_to') };
   tx.run(intervals.set({ ...times, ...known }).where((eb) => eb.or([UNSETTLED, UNREPORTED])));
-  tx.run(intervals.set({ run_began_at: shifted('run_began_at') }));
+  tx.run(intervals.set({ run_began_at: shifted('run_began_at'), run_not_before: shifted('run_not_before') }));
   const window = { charge_from: shifted('charge_from'), charge_to: shifted('charge_to') };
+  const floor = { run_not_before: shifted('run_not_before') };
   const held = { release_gpus_at: shifted('release_gpus_at'), max_charge_from: shifted('max_charge_from') };
   tx.run(
     query
       .updateTable('instances')
-      .set({ ...window, ...held })
+      .set({ ...window, ...floor, ...held })
       .where('status', '<>', sql.lit('destroyed')),
   );
   tx.run(query.updateTable('spend_caps').set({ from_at: shifted('from_at') }));

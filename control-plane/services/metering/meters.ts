@@ -16,20 +16,26 @@ export const UNSETTLED = sql<boolean>`(closed_at IS NULL OR settled_to < closed_
 /** GPU intervals that a host can still report usage for. The text must match the WHERE clause of the partial index. */
 export const UNREPORTED = sql<boolean>`(meter = 'gpu' AND (closed_at IS NULL OR attested_to < closed_at))`;
 
-type KnownRun = Pick<IntervalRow, 'run_id' | 'run_began_at'>;
+type KnownRun = Pick<IntervalRow, 'run_id' | 'run_began_at' | 'run_not_before'>;
 
-const NO_RUN: KnownRun = { run_id: null, run_began_at: null };
+const NO_RUN: KnownRun = { run_id: null, run_began_at: null, run_not_before: null };
 const METERS: Readonly<Partial<Record<InstanceStatus, Meter>>> = { running: 'gpu', stopped: 'disk' };
 
 /**
  * Ends the meter of an instance's old status and opens the meter of its new one, in the transaction that changes the status. GPU
  * time counts from `upSince`.
  */
-export function switchMeter(tx: Tx, before: InstanceStatus, instance: MeteredInstance, upSince = tx.now): void {
+export function switchMeter(
+  tx: Tx,
+  before: InstanceStatus,
+  instance: MeteredInstance & Pick<Row<'instances'>, 'run_not_before'>,
+  upSince = tx.now,
+): void {
   const [was, is] = [METERS[before], METERS[instance.status]];
   if (was !== undefined) closeMeter(tx, instance.id);
   const isAfterStop = before === 'stopping' && is === 'gpu';
-  const run = isAfterStop ? lastRun(tx, instance.id) : undefined;
+  const { run_not_before } = instance;
+  const run = (isAfterStop ? lastRun(tx, instance.id) : undefined) ?? { ...NO_RUN, run_not_before };
   if (is !== undefined) openMeter(tx, instance, is, run, is === 'gpu' ? upSince : tx.now, isAfterStop);
   if (instance.status === 'destroyed') dropUnreported(tx, 'instance_id', instance.id);
   settleSoon(tx, instance.organization_id);
@@ -43,7 +49,7 @@ function lastRun(tx: Tx, instanceId: string): KnownRun | undefined {
 const lastRunOf = compileOnce(({ instanceId }: { instanceId: string }) =>
   query
     .selectFrom('meter_intervals')
-    .select(['run_id', 'run_began_at'])
+    .select(['run_id', 'run_began_at', 'run_not_before'])
     .where('instance_id', '=', instanceId)
     .where('run_began_at', 'is not', null)
     .orderBy('id', 'desc')

@@ -70,13 +70,14 @@ export function recordUsageAtEnd(tx: Tx, instanceId: string, run: Run): void {
 /**
  * Moves `attested_to` of an interval to the start of the run plus the duration that the host reports. Each message implies a start
  * (arrival minus duration). Delay only makes it later, so the earliest is kept: a late message never charges the same time twice.
- * Returns the id of the run's own interval.
+ * But a host whose clock was wrong once must not lose all later time, so no start is taken from before `run_not_before`. Returns the id of the run's own interval.
  */
 function recordUsage(tx: Tx, interval: IntervalRow, run: Run, began: number): number {
   if (endOf(tx, interval) - interval.attested_to > SILENCE_MS || interval.closed_at !== null)
     settleSoon(tx, interval.organization_id);
-  const run_began_at = Math.min(began, knownStart(tx, interval.instance_id, run) ?? Infinity);
-  if (!isSameRun(interval, run)) return beginRun(tx, interval, run, run_began_at);
+  const earliest = Math.min(began, knownStart(tx, interval.instance_id, run) ?? Infinity);
+  if (!isSameRun(interval, run)) return beginRun(tx, interval, run, earliest);
+  const run_began_at = Math.max(earliest, interval.run_not_before ?? -Infinity);
   // The first report of a run tells when it began: the interval must not start before.
   const isFirst = interval.run_began_at === null;
   const opened_at = isFirst ? clamp(run_began_at, interval.opened_at, endOf(tx, interval)) : interval.opened_at;
@@ -116,17 +117,23 @@ const startOfRun = compileOnce(({ instanceId, runId }: { instanceId: string; run
  * Ends the interval of the earlier run at its attested time and opens one for this run; the time between them is never charged.
  * Returns the id of the new interval, or of the old one if the run began after its end.
  */
-function beginRun(tx: Tx, interval: IntervalRow, run: Run, began: number): number {
+function beginRun(tx: Tx, interval: IntervalRow, run: Run, earliest: number): number {
   const { id, instance_id, organization_id, machine_id, meter, attested_to, closed_at, after_stop } = interval;
+  // Where its host has attested some of it, the earlier run was up until then.
+  const upTo = attested_to > interval.opened_at ? attested_to : -Infinity;
+  const run_not_before = Math.max(upTo, interval.run_not_before ?? -Infinity);
+  const began = Math.max(earliest, run_not_before);
   tx.run(query.updateTable('meter_intervals').set({ closed_at: attested_to }).where('id', '=', id));
   if (closed_at !== null && began >= closed_at) return id;
   const opened_at = clamp(began, attested_to, endOf(tx, interval));
   const next = { instance_id, organization_id, machine_id, meter, opened_at, closed_at, after_stop };
   const certain = clamp(began + run.ms, opened_at, endOf(tx, interval));
-  const times = { attested_to: certain, settled_to: opened_at, run_id: run.runId, run_began_at: began };
+  const times = { attested_to: certain, settled_to: opened_at };
+  const its = { run_id: run.runId, run_began_at: began };
+  const floor = { run_not_before: Number.isFinite(run_not_before) ? run_not_before : null };
   const inserted = query
     .insertInto('meter_intervals')
-    .values({ ...next, ...times })
+    .values({ ...next, ...times, ...its, ...floor })
     .returning('id');
   settleSoon(tx, organization_id);
   return tx.get(inserted)?.id ?? id;

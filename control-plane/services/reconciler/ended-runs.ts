@@ -21,15 +21,17 @@ export function chargeEndedRuns(tx: Tx, instance: Instance, runs: readonly Ended
 }
 
 function chargeEndedRun(tx: Tx, instance: Instance, { runId, ranMs, endedMsAgo }: EndedRun): Instance {
-  const { charge_from, charge_to } = instance;
+  const { charge_from, charge_to, run_not_before } = instance;
   if (charge_from === null || isMetered(tx, instance.id, runId)) return instance;
   const ended = tx.now - endedMsAgo;
   const opened_at = Math.max(ended - ranMs, charge_from, endOfLast(tx, instance.id));
   const closed_at = Math.min(ended, charge_to ?? tx.now);
   if (closed_at <= opened_at) return instance;
   const { id: instance_id, organization_id, machine_id } = instance;
-  const times = { opened_at, closed_at, attested_to: closed_at, settled_to: opened_at, run_began_at: ended - ranMs };
-  const interval = { instance_id, organization_id, machine_id, meter: 'gpu', run_id: runId, ...times } as const;
+  const times = { opened_at, closed_at, attested_to: closed_at, settled_to: opened_at };
+  const run_began_at = Math.max(ended - ranMs, run_not_before ?? -Infinity);
+  const run = { run_id: runId, run_began_at, run_not_before };
+  const interval = { instance_id, organization_id, machine_id, meter: 'gpu', ...run, ...times } as const;
   tx.run(insertRow('meter_intervals', interval));
   settleSoon(tx, organization_id);
   return noteStarted(tx, instance, opened_at);

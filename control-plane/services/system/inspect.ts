@@ -58,7 +58,7 @@ function readInstance(reader: Reader, id: string): Inspection | undefined {
       .select(['num_gpus', 'disk_gb', 'price_per_hour_micro', 'storage_price_per_gb_hour_micro', 'spend_micro'])
       .select(['ssh_host', 'ssh_port', 'ssh_ready_at', 'error_code', 'error_message', 'deployed_by', 'api_key_id'])
       .select(['gpus_released', 'gpu_release', 'gpu_release_requested_at', 'release_gpus_at', 'access_replacement'])
-      .select(['sequence', 'run_id', 'charge_from', 'charge_to', 'gpu_settled_ms', 'disk_settled_ms'])
+      .select(['sequence', 'run_id', 'charge_from', 'charge_to', 'run_not_before', 'gpu_settled_ms', 'disk_settled_ms'])
       .select(['created_at', 'started_at', 'progress_at', 'destroyed_at'])
       .select(['stop_at', 'max_charge_micro', 'max_charge_from', 'on_limit', 'charge_told_percent'])
       .select(['idle_stop_minutes', 'idle_from', 'idle_to', 'idle_stops_at'])
@@ -125,7 +125,8 @@ function meterIntervals(reader: Reader, instanceId: string): Fields[] {
   return reader.all(
     query
       .selectFrom('meter_intervals')
-      .select(['id', 'meter', 'opened_at', 'closed_at', 'attested_to', 'settled_to', 'run_id', 'run_began_at'])
+      .select(['id', 'meter', 'opened_at', 'closed_at', 'attested_to', 'settled_to'])
+      .select(['run_id', 'run_began_at', 'run_not_before'])
       .select(['written_off_ms', 'written_off_micro', 'after_stop', 'credited_ms', 'credited_written_off_micro'])
       .where('instance_id', '=', instanceId)
       .orderBy('id', 'desc')

@@ -38,6 +38,7 @@ import { waitingInstances } from './0037-waiting-instances.js';
 import { endedRows } from './0038-ended-rows.js';
 import { capRows } from './0039-cap-rows.js';
 import { makers } from './0040-makers.js';
+import { runFloors } from './0041-run-floors.js';
 
 export interface Migration {
   name: string;
@@ -86,4 +87,5 @@ export const migrations: readonly Migration[] = [
   { name: '0038-ended-rows', sql: endedRows },
   { name: '0039-cap-rows', sql: capRows },
   { name: '0040-makers', sql: makers },
+  { name: '0041-run-floors', sql: runFloors },
 ];
