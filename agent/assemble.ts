@@ -84,10 +84,10 @@ export interface Parts {
 /** Assembles an agent from its parts, which can be real or fakes. */
 export function assembleAgent(parts: Parts): Agent {
   const { runtime, gpus, journal, clock, logger, dial, random } = parts;
-  const outbox = new Outbox((instanceId, message) => journal.runsFor(instanceId, message, clock.now()));
+  const outbox = new Outbox((instanceId, message) => journal.runsFor(instanceId, message, clock));
   const tellNow = () => link?.beatNow();
   const outages = new OutageTracker(parts.docker, runtime, journal, clock, parts.haltedRuns, tellNow);
-  const observer = new Observer(runtime, clock);
+  const observer = new Observer(runtime, clock, journal);
   const recorded = (remover: Remover) => new RunRecorder(remover, journal, observer, clock);
   const remover = recorded(runtime);
   const guardedPorts = new GuardedPorts({

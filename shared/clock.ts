@@ -7,7 +7,10 @@ export interface Timer {
 export interface Clock {
   /** Returns the wall clock: milliseconds since 1970 UTC. Can step. */
   now(): number;
-  /** Returns monotonic time, for durations: milliseconds since a fixed moment. Never steps back. */
+  /**
+   * Returns monotonic time, for durations: milliseconds since a fixed moment, the same one for all processes until the host boots.
+   * Never steps back.
+   */
   monotonic(): number;
   /** Calls `run` once after `delayMs` of monotonic time, unless cancelled. */
   schedule(delayMs: number, run: () => void): Timer;
@@ -15,7 +18,7 @@ export interface Clock {
 
 export const systemClock: Clock = {
   now: () => Date.now(),
-  monotonic: () => performance.now(),
+  monotonic: () => Number(process.hrtime.bigint()) / 1e6,
   schedule(delayMs, run) {
     const handle = setTimeout(run, delayMs);
     return { cancel: () => clearTimeout(handle) };

@@ -133,7 +133,7 @@ async function toRunning(
   attempt: Attempt,
   { mayCreate, spec }: Running,
 ): Promise<Workload> {
-  const { runtime, remover } = dependencies;
+  const { runtime, remover, observer } = dependencies;
   const { command, signal, onProgress } = attempt;
   const { instanceId, sequence } = command;
   if (!spec) throw new Failure('CONTAINER_FAILED', 'the command contains no spec of the workload');
@@ -152,6 +152,7 @@ async function toRunning(
       signal.throwIfAborted();
       attempt.accept();
       attempt.recordPreviousRun(found.startedAt);
+      observer.startsNow(instanceId);
       await runtime.start(instanceId);
     });
   } else {
@@ -169,6 +170,7 @@ async function toRunning(
     await dependencies.gpuAccess.acquire(instanceId, spec.gpuUuids, async () => {
       signal.throwIfAborted();
       attempt.created = true;
+      observer.startsNow(instanceId);
       await runtime.create(instanceId, sequence, spec);
     });
   }
@@ -222,6 +224,7 @@ async function untilReached(
     const workload = await runtime.find(instanceId);
     if (workload.state === 'stopped') {
       if ((await outages.judge(workload, signal)) === 'ended') return workload;
+      observer.startsNow(instanceId);
       await runtime.start(instanceId);
       continue;
     }

@@ -1,5 +1,6 @@
 import { CommandResult, WorkloadReport, type EndedRun } from '../../shared/gen/gpurent/agent/v1/agent.js';
-import { nameOfReport, type EndedRunEntry } from '../domain/ended-run.js';
+import type { Clock } from '../../shared/clock.js';
+import { nameOfReport, type EndedRunEntry, type RunStart } from '../domain/ended-run.js';
 import { JournalStorage } from './journal-storage.js';
 
 /**
@@ -26,6 +27,21 @@ export type CommandEntry =
       crashes: number;
     }
   | { state: 'finished'; result: CommandResult };
+
+interface RunRow {
+  run_id: string;
+  ran_ms: number;
+  ended_at: number;
+  boot_id: string | null;
+  ended_ms: number | null;
+}
+
+interface StartRow {
+  started_at: number | null;
+  began_ms: number | null;
+  wall_offset_ms: number | null;
+  starting_ms: number | null;
+}
 
 const SCHEMA = `
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
@@ -71,6 +87,22 @@ CREATE TABLE runs (
   PRIMARY KEY (instance_id, run_id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX runs_by_message ON runs (told_by) WHERE told_by IS NOT NULL;
+`,
+  `
+-- When it ended by the monotonic clock of the boot; null: it began before that boot.
+ALTER TABLE runs ADD COLUMN boot_id TEXT;
+ALTER TABLE runs ADD COLUMN ended_ms INTEGER;
+-- The newest run of each workload, by the clocks of the boot: no wall clock that is set changes how long it has lasted.
+CREATE TABLE run_starts (
+  instance_id TEXT PRIMARY KEY,
+  boot_id TEXT NOT NULL,
+  -- Docker's time of its start; null: none was seen yet.
+  started_at INTEGER,
+  began_ms INTEGER,
+  wall_offset_ms INTEGER,
+  -- When the agent was about to start a run that it has not seen yet.
+  starting_ms INTEGER
+) STRICT, WITHOUT ROWID;
 `,
 ];
 /** The limit of ended runs of one instance; the oldest are deleted. */
@@ -232,15 +264,16 @@ export class Journal {
   }
 
   /** Records a run that is about to end, or has ended. A later record of the same run replaces it, because it is more exact. */
-  noteEndedRun({ instanceId, runId, ranMs, endedAt }: EndedRunEntry): void {
+  noteEndedRun({ instanceId, runId, ranMs, endedAt, endedMs }: EndedRunEntry): void {
     this.storage.write(() => {
       this.db
         .prepare(
-          `INSERT INTO runs (instance_id, run_id, ran_ms, ended_at) VALUES (?, ?, ?, ?)
+          `INSERT INTO runs (instance_id, run_id, ran_ms, ended_at, boot_id, ended_ms) VALUES (?, ?, ?, ?, ?, ?)
              ON CONFLICT (instance_id, run_id)
-             DO UPDATE SET ran_ms = excluded.ran_ms, ended_at = excluded.ended_at, told_by = NULL`,
+             DO UPDATE SET ran_ms = excluded.ran_ms, ended_at = excluded.ended_at, boot_id = excluded.boot_id,
+               ended_ms = excluded.ended_ms, told_by = NULL`,
         )
-        .run(instanceId, runId, ranMs, endedAt);
+        .run(instanceId, runId, ranMs, endedAt, this.bootId, endedMs === undefined ? null : Math.floor(endedMs));
       this.db
         .prepare(
           `DELETE FROM runs WHERE instance_id = @instanceId AND run_id NOT IN
@@ -250,21 +283,74 @@ export class Journal {
     });
   }
 
-  /** Returns the ended runs of an instance for a message sent at `now`. The acknowledgement of that message also acknowledges them. */
-  runsFor(instanceId: string, message: string, now: number): EndedRun[] {
+  /** Returns the ended runs of an instance for a message sent now. The acknowledgement of that message also acknowledges them. */
+  runsFor(instanceId: string, message: string, clock: Pick<Clock, 'now' | 'monotonic'>): EndedRun[] {
     return this.storage
       .write(() =>
         this.db
-          .prepare<[string, string], { run_id: string; ran_ms: number; ended_at: number }>(
-            'UPDATE runs SET told_by = ? WHERE instance_id = ? RETURNING run_id, ran_ms, ended_at',
+          .prepare<[string, string], RunRow>(
+            'UPDATE runs SET told_by = ? WHERE instance_id = ? RETURNING run_id, ran_ms, ended_at, boot_id, ended_ms',
           )
           .all(message, instanceId),
       )
-      .map(({ run_id, ran_ms, ended_at }) => ({
-        runId: run_id,
-        ranMs: ran_ms,
-        endedMsAgo: Math.max(now - ended_at, 0),
-      }));
+      .map((run) => ({ runId: run.run_id, ranMs: run.ran_ms, endedMsAgo: this.endedAgo(run, clock) }));
+  }
+
+  /** Returns how long ago a run ended, in milliseconds: by the monotonic clock if it was in this boot. */
+  private endedAgo({ boot_id, ended_ms, ended_at }: RunRow, clock: Pick<Clock, 'now' | 'monotonic'>): number {
+    const ago =
+      ended_ms !== null && boot_id === this.bootId ? clock.monotonic() - ended_ms : Math.max(clock.now() - ended_at, 0);
+    return Math.max(Math.floor(ago), 0);
+  }
+
+  private get bootId(): string {
+    return this.meta('boot_id') ?? '';
+  }
+
+  /** Returns when the newest run of a workload began; undefined: not in this boot, as far as the agent has seen. */
+  runStart(instanceId: string): RunStart | undefined {
+    const { started_at, began_ms, wall_offset_ms } = this.startRow(instanceId) ?? {};
+    if (started_at == null || began_ms == null || wall_offset_ms == null) return undefined;
+    return { startedAt: started_at, beganAt: began_ms, wallOffset: wall_offset_ms };
+  }
+
+  /** Returns when the agent was about to start a run that it has not seen yet, in monotonic milliseconds. */
+  startingSince(instanceId: string): number | undefined {
+    return this.startRow(instanceId)?.starting_ms ?? undefined;
+  }
+
+  private startRow(instanceId: string): StartRow | undefined {
+    const own = this.db.prepare<[string, string], StartRow>(
+      'SELECT started_at, began_ms, wall_offset_ms, starting_ms FROM run_starts WHERE instance_id = ? AND boot_id = ?',
+    );
+    return own.get(instanceId, this.bootId);
+  }
+
+  /** Records when a run began, in place of the run before. */
+  noteRunStart(instanceId: string, { startedAt, beganAt, wallOffset }: RunStart): void {
+    this.storage.write(() =>
+      this.db
+        .prepare('INSERT OR REPLACE INTO run_starts VALUES (?, ?, ?, ?, ?, NULL)')
+        .run(instanceId, this.bootId, startedAt, beganAt, wallOffset),
+    );
+  }
+
+  /** Records, right before a start, that the next new run began no earlier than `at`, in monotonic milliseconds. */
+  noteStarting(instanceId: string, at: number): void {
+    this.storage.write(() => {
+      this.db.prepare('DELETE FROM run_starts WHERE instance_id = ? AND boot_id <> ?').run(instanceId, this.bootId);
+      this.db
+        .prepare(
+          `INSERT INTO run_starts (instance_id, boot_id, starting_ms) VALUES (?, ?, ?)
+             ON CONFLICT (instance_id) DO UPDATE SET starting_ms = coalesce(starting_ms, excluded.starting_ms)`,
+        )
+        .run(instanceId, this.bootId, at);
+    });
+  }
+
+  /** Forgets the runs of a workload that is gone. */
+  forgetRunStart(instanceId: string): void {
+    this.storage.write(() => this.db.prepare('DELETE FROM run_starts WHERE instance_id = ?').run(instanceId));
   }
 
   private forgetRuns(message: string): void {

@@ -2,7 +2,7 @@ import type { Clock } from '../../shared/clock.js';
 import { WorkloadState, type Observation } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { NOTHING } from '../../shared/observation.js';
 import type { Runtime, Workload } from '../runtime/workload.js';
-import { RunAges, type Run } from './run-ages.js';
+import { RunAges, type Run, type RunStarts } from './run-ages.js';
 
 const LAST_LINES = 200;
 /** Well below the size limit of a message. */
@@ -25,8 +25,9 @@ export class Observer {
   constructor(
     private readonly runtime: Runtime,
     clock: Clock,
+    starts: RunStarts,
   ) {
-    this.ages = new RunAges(clock);
+    this.ages = new RunAges(clock, starts);
   }
 
   observe(workload: Workload): Observation {
@@ -70,7 +71,17 @@ export class Observer {
 
   /** Returns how long an ended run has lasted, in whole milliseconds. */
   lasted(run: Run & { finishedAt: number }): number {
-    return this.ages.lasted(run, run.finishedAt - run.startedAt);
+    return this.ages.lasted(run);
+  }
+
+  /** Returns when an ended run that has lasted `ms` ended, in monotonic milliseconds; undefined: it began before this boot. */
+  endOf(run: Run, ms: number): number | undefined {
+    return this.ages.endOf(run, ms);
+  }
+
+  /** Records that the agent is about to start a workload. */
+  startsNow(instanceId: string): void {
+    this.ages.startsNow(instanceId);
   }
 
   /** Records that SSH has answered in this run. */

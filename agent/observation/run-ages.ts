@@ -1,4 +1,5 @@
 import type { Clock } from '../../shared/clock.js';
+import type { RunStart } from '../domain/ended-run.js';
 
 /** A run of a workload: it began at `startedAt`, in milliseconds since 1970 by this host's wall clock. */
 export interface Run {
@@ -6,36 +7,108 @@ export interface Run {
   startedAt: number;
 }
 
+/** Keeps the starts of runs until the host boots. */
+export interface RunStarts {
+  runStart(instanceId: string): RunStart | undefined;
+  noteRunStart(instanceId: string, start: RunStart): void;
+  /** Returns when the agent was about to start a run that it has not seen yet, in monotonic milliseconds. */
+  startingSince(instanceId: string): number | undefined;
+  noteStarting(instanceId: string, at: number): void;
+  forgetRunStart(instanceId: string): void;
+}
+
+/** The wall clock counts as set if it has moved by more than this against the monotonic clock. */
+const NOTICED_MS = 10;
+
 /**
- * Measures how long runs have lasted, which is what GPU time is charged by. Setting the wall clock after this agent has first
- * seen
- * a run changes nothing.
+ * Measures how long runs have lasted, which is what GPU time is charged by. It uses the wall clock once, when it first sees a run:
+ * setting the wall clock after that changes nothing, also if the agent restarts.
  */
 export class RunAges {
-  private readonly seen = new Map<string, { startedAt: number; ageMs: number; at: number }>();
+  /** By instance: the run that this process has seen up, and how long it had lasted then. */
+  private readonly seen = new Map<string, { start: RunStart; ageMs: number }>();
 
-  constructor(private readonly clock: Clock) {}
+  constructor(
+    private readonly clock: Clock,
+    private readonly starts: RunStarts,
+  ) {}
+
+  /** Records that the agent is about to start a workload: the run that it sees next is not older. */
+  startsNow(instanceId: string): void {
+    this.starts.noteStarting(instanceId, Math.floor(this.clock.monotonic()));
+  }
 
   /** Returns how long a run has lasted so far, in whole milliseconds. */
-  ageOf({ instanceId, startedAt }: Run): number {
-    const now = this.clock.monotonic();
-    const known = this.seen.get(instanceId);
-    if (known?.startedAt === startedAt) return Math.floor(known.ageMs + now - known.at);
-    const ageMs = Math.max(this.clock.now() - startedAt, 0);
-    this.seen.set(instanceId, { startedAt, ageMs, at: now });
-    return Math.floor(ageMs);
+  ageOf(run: Run): number {
+    const start = this.startOf(run) ?? this.foundStart(run);
+    if (this.hasStepped(start)) {
+      start.wallOffset = this.wallOffset();
+      this.starts.noteRunStart(run.instanceId, start);
+    }
+    const ageMs = this.sinceStart(start);
+    this.seen.set(run.instanceId, { start, ageMs });
+    return ageMs;
   }
 
   /**
-   * Returns how long an ended run has lasted: `ms`, its length by the wall clock, but at most its age since it was first seen.
+   * Returns how long an ended run has lasted, in whole milliseconds. If the wall clock was set after the run was last seen up, nobody
+   * knows by how much `finishedAt` is wrong: then the run counts up to when it was last seen.
    */
-  lasted(run: Run, ms: number): number {
-    const isKnown = this.seen.get(run.instanceId)?.startedAt === run.startedAt;
-    return Math.max(isKnown ? Math.min(ms, this.ageOf(run)) : ms, 0);
+  lasted(run: Run & { finishedAt: number }): number {
+    const { instanceId, startedAt, finishedAt } = run;
+    const byWallClock = Math.max(finishedAt - startedAt, 0);
+    const start = this.startOf(run);
+    if (!start) return Math.min(byWallClock, this.sinceStarting(instanceId));
+    const seen = this.seen.get(instanceId);
+    const seenMs = seen?.start.startedAt === startedAt ? seen.ageMs : 0;
+    if (this.hasStepped(start)) return seenMs;
+    const ms = Math.floor(finishedAt - start.wallOffset - start.beganAt);
+    return Math.min(Math.max(ms, seenMs), this.sinceStart(start));
+  }
+
+  /** Returns when an ended run that has lasted `ms` ended, in monotonic milliseconds; undefined: it began before this boot. */
+  endOf(run: Run, ms: number): number | undefined {
+    const start = this.startOf(run);
+    return start?.beganAt + ms;
   }
 
   /** Forgets a workload that is gone. */
   forget(instanceId: string): void {
     this.seen.delete(instanceId);
+    this.starts.forgetRunStart(instanceId);
+  }
+
+  private startOf({ instanceId, startedAt }: Run): RunStart | undefined {
+    const seen = this.seen.get(instanceId)?.start;
+    const start = seen?.startedAt === startedAt ? seen : this.starts.runStart(instanceId);
+    return start?.startedAt === startedAt ? start : undefined;
+  }
+
+  /** Finds when a new run began: by the wall clock, but neither before the agent was about to start it nor before this boot. */
+  private foundStart({ instanceId, startedAt }: Run): RunStart {
+    const now = this.clock.monotonic();
+    const earliest = this.starts.startingSince(instanceId) ?? 0;
+    const ageMs = Math.max(this.clock.now() - startedAt, 0);
+    const beganAt = Math.ceil(Math.min(Math.max(now - ageMs, earliest), now));
+    const start = { startedAt, beganAt, wallOffset: this.wallOffset() };
+    this.starts.noteRunStart(instanceId, start);
+    return start;
+  }
+
+  private sinceStart({ beganAt }: RunStart): number {
+    return Math.max(Math.floor(this.clock.monotonic() - beganAt), 0);
+  }
+
+  private sinceStarting(instanceId: string): number {
+    const since = this.starts.startingSince(instanceId);
+    return since === undefined ? Infinity : Math.floor(this.clock.monotonic() - since);
+  }
+
+  private hasStepped({ wallOffset }: RunStart): boolean {
+    return Math.abs(this.wallOffset() - wallOffset) > NOTICED_MS;
+  }
+
+  private wallOffset(): number {
+    return Math.round(this.clock.now() - this.clock.monotonic());
   }
 }

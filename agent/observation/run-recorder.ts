@@ -56,10 +56,12 @@ export class RunRecorder implements Remover {
     if (this.exempted.get(instanceId) === startedAt) return;
     const run = { instanceId, runId: String(startedAt) };
     if (workload.state === 'running') {
-      this.journal.noteEndedRun({ ...run, ranMs: this.observer.ageOf(workload), endedAt: this.clock.now() });
+      const ended = { endedAt: this.clock.now(), endedMs: this.clock.monotonic() };
+      this.journal.noteEndedRun({ ...run, ranMs: this.observer.ageOf(workload), ...ended });
     } else {
       const ranMs = this.observer.lasted(workload);
-      this.journal.noteEndedRun({ ...run, ranMs, endedAt: workload.finishedAt });
+      const ended = { endedAt: workload.finishedAt, endedMs: this.observer.endOf(workload, ranMs) };
+      this.journal.noteEndedRun({ ...run, ranMs, ...ended });
     }
   }
 }

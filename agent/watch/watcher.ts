@@ -249,9 +249,12 @@ export class Watcher {
 
   /** Starts a workload again, unless something else uses its GPUs. Its renter is told why it is not back yet. */
   private async startAgain({ instanceId, gpuUuids }: WorkloadInfo, reason: string): Promise<void> {
-    const { gpuAccess, runtime } = this.dependencies;
+    const { gpuAccess, observer, runtime } = this.dependencies;
     try {
-      await gpuAccess.acquire(instanceId, gpuUuids, () => runtime.start(instanceId));
+      await gpuAccess.acquire(instanceId, gpuUuids, () => {
+        observer.startsNow(instanceId);
+        return runtime.start(instanceId);
+      });
     } catch (error) {
       const message = `${reason}; the workload cannot be started again yet: ${messageOf(error)}; the host tries again every ${COMPARE_EVERY_MS / 1000} seconds`;
       this.outbox.progress({ instanceId, kind: 'interrupted', message, gpusFree: false });

@@ -2,7 +2,9 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { WorkloadState, type Command } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { eventually } from '../../scripts/eventually.js';
 import { advanceUntil } from '../harness/advance-until.js';
+import { Observer } from '../../agent/observation/observer.js';
 import { RunRecorder } from '../../agent/observation/run-recorder.js';
+import { specOf } from '../suites/runtime-suite.js';
 import { TestHost, destroy, provision, stop } from './host.js';
 
 let host: TestHost;
@@ -29,7 +31,7 @@ it('a run is told of with its end, until that is acknowledged', async () => {
   expect(unacknowledged.map(({ runId }) => runId)).toEqual(stopped.map(({ runId }) => runId));
   expect(unacknowledged[0]?.endedMsAgo).toBeGreaterThanOrEqual(5_000);
   for (const { commandId } of host.results) host.journal.acknowledge(commandId);
-  expect(host.journal.runsFor('i', 'another message', host.clock.now())).toEqual([]);
+  expect(host.journal.runsFor('i', 'another message', host.clock)).toEqual([]);
 });
 
 it('a run is told of that nobody was ever shown: of an attempt that failed, and of what was destroyed', async () => {
@@ -68,7 +70,7 @@ it('the run of an agent that was killed before it could tell is told of by the n
   const release = host.runtime.hold('remove');
   const end = destroy(2);
   host.executor.receive(end);
-  await eventually('the note', () => host.journal.runsFor('i', '', host.clock.now()).length === 1);
+  await eventually('the note', () => host.journal.runsFor('i', '', host.clock).length === 1);
   host.restart();
   release();
   host.executor.receive(end);
@@ -89,3 +91,70 @@ it('an exemption of a run from being told ends with its workload', async () => {
   recorder.note('i', workload);
   expect(noted).toEqual([String(workload.startedAt)]);
 });
+
+const HOUR_MS = 3_600_000;
+
+/** What a process of the agent that has just started says of the workload `i`. */
+async function saidByNewAgent(): Promise<{ runningMs: number; ranMs: number | undefined }> {
+  host.restart();
+  const observer = new Observer(host.runtime, host.clock, host.journal);
+  const { runningMs, exit } = observer.observe(await host.runtime.find('i'));
+  return { runningMs, ranMs: exit?.ranMs };
+}
+
+it.each([
+  ['ahead', HOUR_MS],
+  ['back', -HOUR_MS],
+])('a run lasts as long as it does, though the wall clock is set %s before the agent starts again', async (_, step) => {
+  host.journal.setMeta('boot_id', 'this boot');
+  await host.provisioned();
+  const ageMs = host.observer.ageOf(await up());
+  host.clock.advance(60_000);
+  host.clock.step(step);
+  expect((await saidByNewAgent()).runningMs).toBe(ageMs + 60_000);
+  host.clock.step(-step);
+  host.clock.advance(60_000);
+  expect((await saidByNewAgent()).runningMs).toBe(ageMs + 120_000);
+});
+
+it('a run that nobody has seen yet is no older than the call that started it', async () => {
+  host.journal.setMeta('boot_id', 'this boot');
+  host.observer.startsNow('i');
+  await host.runtime.create('i', 1, specOf('image:1'));
+  host.clock.step(HOUR_MS);
+  host.clock.advance(2_000);
+  expect((await saidByNewAgent()).runningMs).toBe(2_000);
+});
+
+it('a run whose end nobody can date, because the clock was set while no agent ran, counts up to when it was seen', async () => {
+  host.journal.setMeta('boot_id', 'this boot');
+  await host.provisioned();
+  const seenMs = host.observer.ageOf(await up());
+  host.clock.advance(5_000);
+  await host.runtime.stop('i');
+  host.clock.step(HOUR_MS);
+  host.clock.advance(HOUR_MS);
+  const down = await host.runtime.find('i');
+  expect(down.state === 'stopped' && host.observer.lasted(down)).toBe(seenMs);
+  expect((await saidByNewAgent()).ranMs).toBe(0);
+});
+
+it('how long ago a run ended is told by the clock that nobody sets', async () => {
+  host.journal.setMeta('boot_id', 'this boot');
+  await host.provisioned();
+  host.executor.receive(stop(2));
+  await eventually('its end', async () => (await host.runtime.find('i')).state === 'stopped');
+  await host.executor.idle();
+  const [before] = host.journal.runsFor('i', 'a message', host.clock);
+  host.clock.step(24 * HOUR_MS);
+  host.clock.advance(1_000);
+  const [after] = host.journal.runsFor('i', 'a message', host.clock);
+  expect(after?.endedMsAgo).toBe((before?.endedMsAgo ?? 0) + 1_000);
+  expect(after?.ranMs).toBe(before?.ranMs);
+});
+
+async function up() {
+  const workload = await host.runtime.find('i');
+  if (workload.state !== 'running') throw new Error('it does not run');
+  return workload;
+}

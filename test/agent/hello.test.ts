@@ -53,7 +53,7 @@ it('names of what runs its port, its image and whose it is: an older copy of the
 });
 
 it('knows the link of what runs also before it has asked Docker for the run', async () => {
-  const observer = new Observer(host.runtime, host.clock);
+  const observer = new Observer(host.runtime, host.clock, host.journal);
   await host.runtime.create('runs', 1, specOf('image:1'));
   const workload = await host.runtime.find('runs');
   if (workload.state !== 'running') throw new Error('it does not run');

@@ -35,7 +35,13 @@ import { specOf } from '../suites/runtime-suite.js';
 export class TestHost {
   readonly clock = new ManualClock();
   readonly runtime = new FakeRuntime(this.clock);
-  readonly observer = new Observer(this.runtime, this.clock);
+  readonly observer = new Observer(this.runtime, this.clock, {
+    runStart: (id) => this.journal.runStart(id),
+    noteRunStart: (id, start) => this.journal.noteRunStart(id, start),
+    startingSince: (id) => this.journal.startingSince(id),
+    noteStarting: (id, at) => this.journal.noteStarting(id, at),
+    forgetRunStart: (id) => this.journal.forgetRunStart(id),
+  });
   /** Guarded ports that are open. */
   readonly guarded = new Map<number, GuardedPort & { owner: string }>();
   /** The access proxy cannot be told. */
@@ -100,9 +106,7 @@ export class TestHost {
   };
   readonly haltedRuns = new HaltedRunsInMemory();
   private readonly folder = mkdtempSync(join(tmpdir(), 'gpurent-agent-'));
-  private readonly outbox = new Outbox((instanceId, message) =>
-    this.journal.runsFor(instanceId, message, this.clock.now()),
-  );
+  private readonly outbox = new Outbox((instanceId, message) => this.journal.runsFor(instanceId, message, this.clock));
   private watchers: Watcher[] = [];
   private dieEvents: () => void = () => {};
 
