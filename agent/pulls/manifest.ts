@@ -16,9 +16,18 @@ const STRINGS = new RegExp(String.raw`(${STRING})(?:(\s*:\s*)(${STRING})?)?`, 'g
  * "URLS" for "urls", and reads the first of two equal keys as well. It also covers a manifest inside of another
  * (`data`).
  * Throws PullRefused also for an incomplete manifest: containerd keeps the first part and requests the rest, so that a
- * key could come in two parts.
+ * key could come in two parts. Nor does it accept one with a string so long that it cannot be searched.
  */
 export function refuseOtherPlaces(content: Buffer): void {
+  try {
+    searchPlaces(content);
+  } catch (error) {
+    // The search for strings, too, has a stack.
+    throw error instanceof RangeError ? new PullRefused('unsound') : error;
+  }
+}
+
+function searchPlaces(content: Buffer): void {
   if (!MAY_BEGIN.includes(content[0])) return;
   const text = content.toString();
   if (!isWhole(text)) throw new PullRefused('unsound');
@@ -28,7 +37,7 @@ export function refuseOtherPlaces(content: Buffer): void {
     if (name !== 'DATA') continue;
     // Go also accepts an array of numbers.
     if (value === undefined) throw new PullRefused('unsound');
-    refuseOtherPlaces(Buffer.from(JSON.parse(value) as string, 'base64'));
+    searchPlaces(Buffer.from(JSON.parse(value) as string, 'base64'));
   }
 }
 

@@ -190,8 +190,11 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
   },
   MACHINE_NOT_FOUND: { status: 404, meaning: 'No machine has this id.' },
   MAIL_OFF: { status: 409, meaning: 'This control plane sends no mail.' },
-  MALFORMED_JSON: { status: 400, meaning: 'The body is not valid JSON.' },
-  MALFORMED_REQUEST: { status: 400, meaning: 'This is not HTTP.' },
+  MALFORMED_JSON: {
+    status: 400,
+    meaning: 'The body is not valid JSON in UTF-8, or has more levels or values than any route takes.',
+  },
+  MALFORMED_REQUEST: { status: 400, meaning: 'This is not HTTP, or a form of a page that is not UTF-8.' },
   MEMBER_NOT_FOUND: { status: 404, meaning: 'No member of the organization has this id.' },
   METHOD_NOT_ALLOWED: {
     status: 405,
@@ -322,7 +325,10 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
     status: 503,
     meaning: 'The control plane is stopping, or cannot serve at this moment; try again shortly.',
   },
-  UNSUPPORTED_MEDIA_TYPE: { status: 415, meaning: 'Bodies are JSON: Content-Type: application/json.' },
+  UNSUPPORTED_MEDIA_TYPE: {
+    status: 415,
+    meaning: 'Bodies are JSON (Content-Type: application/json), without a Content-Encoding.',
+  },
   USER_NOT_FOUND: { status: 404, meaning: 'No user has this id.' },
   VALIDATION_FAILED: {
     status: 422,

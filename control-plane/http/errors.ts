@@ -4,9 +4,10 @@ import type { ConnectionError, FastifyError, FastifyInstance, FastifyReply, Fast
 import type { Ids } from '../../shared/ids.js';
 import { Refusal } from '../domain/refusal.js';
 import { ERRORS, type ErrorCode } from './error-codes.js';
+import { MOST_DEPTH, MOST_VALUES } from './read-bodies.js';
 import { detailOf, refuseFields } from './validation.js';
 
-/** The errors that Fastify raises itself, by its own code. */
+/** The errors of reading a request, by the code that Fastify or read-bodies.ts gives them. */
 const FRAMEWORK_ERRORS: Readonly<Record<string, { code: ErrorCode; message: string }>> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: {
     code: 'UNSUPPORTED_MEDIA_TYPE',
@@ -18,6 +19,15 @@ const FRAMEWORK_ERRORS: Readonly<Record<string, { code: ErrorCode; message: stri
     message: 'the length of the body differs from Content-Length',
   },
   MALFORMED_JSON: { code: 'MALFORMED_JSON', message: 'the body is not valid JSON' },
+  NOT_UTF8: { code: 'MALFORMED_JSON', message: 'the body is not valid UTF-8' },
+  HALF_CHARACTER: {
+    code: 'MALFORMED_JSON',
+    message: 'the body has a \\u escape that is half of a character: send both halves of the surrogate pair',
+  },
+  TOO_DEEP: { code: 'MALFORMED_JSON', message: `the body is nested too deeply: at most ${MOST_DEPTH} levels` },
+  TOO_MANY_VALUES: { code: 'MALFORMED_JSON', message: `the body has too many values: at most ${MOST_VALUES}` },
+  FORM_NOT_UTF8: { code: 'MALFORMED_REQUEST', message: 'the form is not valid UTF-8; open the page and try again' },
+  ENCODED_BODY: { code: 'UNSUPPORTED_MEDIA_TYPE', message: 'send the body without Content-Encoding' },
 };
 
 /** Does not say why the database cannot be written, because anybody can see it; the log has the reason. */

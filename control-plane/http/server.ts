@@ -33,6 +33,7 @@ import type { Metrics } from './metrics.js';
 import { limitRates } from './rate-limits.js';
 import { mcpRoutes } from './mcp/routes.js';
 import { pageRoutes } from './pages/page-routes.js';
+import { readJson, refuseEncodedBodies } from './read-bodies.js';
 import { RequestLogger } from './request-logger.js';
 import { accountLinkRoutes } from './routes/account-links.js';
 import { deviceCodeRoutes } from './routes/device-codes.js';
@@ -138,7 +139,8 @@ export async function createHttpServer(
   logRequests(app, logger);
   metrics.observe(app);
   validateStrictly(app);
-  parseJson(app);
+  refuseEncodedBodies(app);
+  readJson(app);
   handleErrors(app);
   answerUnknownRoutes(app, platform, consoleFiles && consolePageNotFound(consoleFiles));
   limitRates(app, limits, platform);
@@ -259,22 +261,6 @@ const serializersLater: SerializerFactory = (externalSchemas, options) => {
     return (data: unknown) => (serialize ??= compile(route))(data);
   };
 };
-
-/** Parses JSON bodies. Accepts an empty body with any content type. */
-function parseJson(app: FastifyInstance): void {
-  app.removeAllContentTypeParsers();
-  const parse = app.getDefaultJsonParser('error', 'error');
-  app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
-    if (body.length === 0) return done(null, undefined);
-    void parse(request, body as string, (error, value) =>
-      error ? done(Object.assign(new Error(error.message), { code: 'MALFORMED_JSON' })) : done(null, value),
-    );
-  });
-  app.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => {
-    if (body.length === 0) return done(null, undefined);
-    done(Object.assign(new Error('not JSON'), { code: 'FST_ERR_CTP_INVALID_MEDIA_TYPE' }));
-  });
-}
 
 /** Refuses new requests with UNAVAILABLE while the server closes. Requests in progress are answered. */
 function refuseWhileClosing(app: FastifyInstance): void {

@@ -207,12 +207,33 @@ describe('what ends a session', () => {
   });
 });
 
+/** What JSON-RPC answers to a text that is no message. */
+const noMessage = (status: number, number: number, code: string) => ({
+  status,
+  body: { jsonrpc: '2.0', id: null, error: { code: number, data: { code } } },
+});
+
 it('bounds the size of a message, takes one at a time, and only by POST', async () => {
   const { secret } = await world.key();
-  expect(await send(secret, { ...LIST, params: { padding: 'x'.repeat(65 * 1024) } })).toMatchObject({ status: 413 });
-  expect(await send(secret, [LIST, LIST])).toMatchObject({ status: 422, body: { code: 'VALIDATION_FAILED' } });
+  const long = { ...LIST, params: { padding: 'x'.repeat(65 * 1024) } };
+  expect(await send(secret, long)).toMatchObject(noMessage(413, -32_600, 'PAYLOAD_TOO_LARGE'));
+  expect(await send(secret, [LIST, LIST])).toMatchObject(noMessage(422, -32_600, 'VALIDATION_FAILED'));
   expect(await send(secret, { ...LIST, jsonrpc: '1.0' })).toMatchObject({ status: 422 });
   expect((await bare(secret).request('GET', '/mcp', undefined, ACCEPT)).status).toBe(405);
+});
+
+it.each([
+  [
+    'nested deeply',
+    `{"jsonrpc":"2.0","id":1,"method":"initialize","params":${'['.repeat(30_000)}${']'.repeat(30_000)}}`,
+  ],
+  ['nested deeply in objects', `{"jsonrpc":"2.0","params":${'{"a":'.repeat(10_000)}0${'}'.repeat(10_000)}}`],
+  ['with many values', `{"jsonrpc":"2.0","id":1,"method":"initialize","params":[${'0,'.repeat(25_000)}0]}`],
+  ['without an end', '{"jsonrpc":"2.0","id":1'],
+])('a message %s is none, and is told so as JSON-RPC does', async (_, body) => {
+  const { secret } = await world.key();
+  expect(await send(secret, body)).toMatchObject(noMessage(400, -32_700, 'MALFORMED_JSON'));
+  expect(await send(secret, LIST)).not.toMatchObject({ status: 500 });
 });
 
 describe('the limits of all sessions', () => {

@@ -227,3 +227,46 @@ it('a request is the same in whatever order its fields come', async () => {
   const other = await deploy([...fields, ['label', 'another']]);
   expect(other.status).toBe(409);
 });
+
+describe('a body that nobody can have meant', () => {
+  const json = { 'Content-Type': 'application/json' };
+  const send = async (body: Uint8Array | string, headers: Record<string, string> = json) => {
+    const answer = await ask('/v1/api-keys', { method: 'POST', headers, body });
+    return { status: answer.status, body: (await answer.json()) as Refused & { message: string } };
+  };
+  const named = (bytes: number[]) => Buffer.concat([Buffer.from('{"name":"'), Buffer.from(bytes), Buffer.from('"}')]);
+
+  it.each([
+    ['a byte of Latin-1', named([0x6b, 0xe9]), 'UTF-8'],
+    ['a character that is cut off', named([0xf0, 0x9f, 0x98]), 'UTF-8'],
+    ['half of a pair, as bytes', named([0xed, 0xa0, 0xbd]), 'UTF-8'],
+    ['half of a pair, as an escape', '{"name":"a\\ud83d"}', 'half of a character'],
+    ['half of a pair in a name', '{"name":"a","\\uDE00":1}', 'half of a character'],
+    ['100,000 lists, each in the one before', '['.repeat(100_000) + ']'.repeat(100_000), 'nested too deeply'],
+    ['40,000 objects, each in the one before', '{"":'.repeat(40_000), 'nested too deeply'],
+    ['100,000 values', `{"name":[${'0,'.repeat(100_000)}0]}`, 'too many values'],
+    ['25,000 names', `{${Array.from({ length: 25_000 }, (_, at) => `"${at}":0`).join()}}`, 'too many values'],
+  ])('is refused before it is looked at: %s', async (_, body, why) => {
+    const keys = () => renter.api.get('/v1/api-keys');
+    const before = await keys();
+    const answer = await send(body);
+    expect(answer).toMatchObject({ status: 400, body: { code: 'MALFORMED_JSON' } });
+    expect(answer.body.message).toContain(why);
+    expect(await keys()).toEqual(before);
+  });
+
+  it('is none because of brackets in a text, or of both halves of a character', async () => {
+    expect(await send(`{"name":"${'[{,\\"'.repeat(10)}\\ud83d\\ude00"}`)).toMatchObject({ status: 201 });
+  });
+
+  it('is refused if it is encoded, and says so', async () => {
+    const body = '{"name":"encoded"}';
+    for (const encoding of ['gzip', 'br', 'identity, gzip', 'none-such']) {
+      const answer = await send(body, { ...json, 'Content-Encoding': encoding });
+      expect(answer, encoding).toMatchObject({ status: 415, body: { code: 'UNSUPPORTED_MEDIA_TYPE' } });
+      expect(answer.body.message).toContain('Content-Encoding');
+    }
+    expect((await send(body, { ...json, 'Content-Encoding': 'Identity' })).status).toBe(201);
+    expect((await ask('/v1/api-keys', { headers: { 'Content-Encoding': 'gzip' } })).status).toBe(200);
+  });
+});

@@ -190,6 +190,22 @@ describe('an event', () => {
     },
   );
 
+  it('may be as odd as it likes: nothing of it is looked at before its signature, and little afterwards', async () => {
+    const before = test.dump();
+    const deep = `{"data":{"object":${'['.repeat(100_000)}${']'.repeat(100_000)}}}`;
+    const names = Array.from({ length: 20_000 }, (_, at) => `"${at}":0`).join();
+    const wide = `{"type":"charge.refunded","data":{"object":{${names}}}}`;
+    for (const body of [deep, wide]) {
+      expect(await post(body, `t=1,${'v1=a,'.repeat(200)}`)).toMatchObject({ body: { code: 'SIGNATURE_INVALID' } });
+      expect((await post(body, stripe.sign(body, test.clock.now()))).status).toBeLessThan(500);
+    }
+    const latin = Buffer.from('{"type":"caf\xe9"}', 'latin1');
+    const headers = { 'Content-Type': 'application/json', 'Stripe-Signature': 't=1,v1=a' };
+    const answer = await fetch(url, { method: 'POST', headers, body: latin });
+    expect([answer.status, await answer.json()]).toMatchObject([400, { code: 'MALFORMED_JSON' }]);
+    expect(test.dump()).toEqual(before);
+  });
+
   it('says of what amount and of which payment', async () => {
     const before = test.dump();
     const payment = paymentOf(await test.renter(0), 10);

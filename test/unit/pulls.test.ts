@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { pullFailure } from '../../agent/domain/pull-failure.js';
+import { refuseOtherPlaces } from '../../agent/pulls/manifest.js';
 import { PullWatch } from '../../agent/runtime/docker/pull-watch.js';
 import { isForbidden } from '../../shared/forbidden-networks.js';
 
@@ -81,4 +82,13 @@ it.each([
 it('a network that is allowed is not forbidden, and only that', () => {
   expect(isForbidden('192.168.7.9', ['192.168.7.0/24'])).toBe(false);
   expect(isForbidden('192.168.8.9', ['192.168.7.0/24'])).toBe(true);
+});
+
+it('a manifest that no program can search is refused as unsound, not taken for a registry that is away', () => {
+  const escapes = String.raw`\n`.repeat(4_000_000);
+  expect(() => refuseOtherPlaces(Buffer.from(`{"a":"${escapes}"}`))).toThrow(
+    expect.objectContaining({ refusal: 'unsound' }),
+  );
+  const deep = `{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}`;
+  expect(() => refuseOtherPlaces(Buffer.from(deep))).not.toThrow();
 });

@@ -82,6 +82,7 @@ it.each([
   ['no message at all', [0xff, 0xff, 0xff, 0xff]],
   ['a message that ends too early', [...encode({ hello: HELLO })].slice(0, 20)],
   ['a text longer than the message', [0x2a, 0xff, 0xff, 0xff, 0xff, 0x0f]],
+  ['a hundred thousand groups, each in the one before', Array<number>(100_000).fill(0x0b)],
   ['a number without an end', [0x08, ...Array.from({ length: 30 }, () => 0xff)]],
 ])('%s ends the stream of the host that says it, in words, and nothing else', async (_, bytes) => {
   for (const before of [[], [encode({ hello: HELLO })]]) {

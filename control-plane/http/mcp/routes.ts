@@ -1,6 +1,8 @@
-import type { FastifyRequest } from 'fastify';
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { Refusal } from '../../domain/refusal.js';
+import { ERRORS, type ErrorCode } from '../error-codes.js';
+import { describeError, sendError } from '../errors.js';
 import { callerOf, READ_BY_POST } from '../policy.js';
 import type { Routes } from '../routes/routes.js';
 import { checkOrigin } from './check-origin.js';
@@ -8,6 +10,13 @@ import type { McpEndpoint } from './endpoint.js';
 
 const PATH = '/mcp';
 const BODY_LIMIT_BYTES = 64 * 1024;
+/** What is wrong with a message that is not handed to the library, by JSON-RPC: the text, or what it says. */
+const JSON_RPC_ERRORS: Partial<Record<ErrorCode, number>> = {
+  MALFORMED_JSON: -32_700,
+  PAYLOAD_TOO_LARGE: -32_600,
+  UNSUPPORTED_MEDIA_TYPE: -32_600,
+  VALIDATION_FAILED: -32_600,
+};
 
 /**
  * The routes for AI agents: the Model Context Protocol over Streamable HTTP, for API keys. What a tool does goes through the API, with
@@ -24,6 +33,7 @@ export const mcpRoutes: Routes = (app, platform) => {
     keyOf(request);
   });
   app.addHook('preClose', async () => (await loaded)?.close());
+  app.setErrorHandler<FastifyError>(answerFault);
 
   const response = { '2xx': Type.Any() };
   // One message: a batch, which the protocol has given up, could hold any number of calls.
@@ -57,6 +67,16 @@ export const mcpRoutes: Routes = (app, platform) => {
     },
   );
 };
+
+/** Answers what cannot be a message as JSON-RPC does, with the status and the code of the API. */
+function answerFault(error: FastifyError, request: FastifyRequest, reply: FastifyReply) {
+  const described = describeError(error, request);
+  const number = JSON_RPC_ERRORS[described.code];
+  if (number === undefined) return sendError(reply, request, described);
+  const { message, ...data } = described;
+  const fault = { code: number, message, data: { ...data, request_id: request.id } };
+  return reply.code(ERRORS[described.code].status).send({ jsonrpc: '2.0', id: null, error: fault });
+}
 
 /** Returns the id of the API key of a request. Refuses with TOKEN_INVALID any other credential: a session is a person's. */
 function keyOf(request: FastifyRequest): string {

@@ -8,6 +8,7 @@ import { clearSessionCookie, companyCookie, isByCookie, refuseAmongInstances } f
 import { ERRORS, type ErrorCode } from '../error-codes.js';
 import { describeError, setErrorHeaders } from '../errors.js';
 import { PUBLIC } from '../policy.js';
+import { readForm } from '../read-bodies.js';
 import { text } from '../schemas.js';
 import type { Detail } from '../validation.js';
 import { FORM_TOKEN, type Field, type Filled } from './forms.js';
@@ -96,8 +97,8 @@ export function servePages(app: FastifyInstance, platform: Platform): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(
     'application/x-www-form-urlencoded',
-    { parseAs: 'string', bodyLimit: FORM_BYTES },
-    (_request, body, done) => done(null, fieldsIn(body as string)),
+    { parseAs: 'buffer', bodyLimit: FORM_BYTES },
+    async (_request: unknown, body: Buffer) => readForm(body),
   );
   app.addHook('onRequest', (request, reply, done) => {
     void reply.headers(headersOf(request)).type('text/html; charset=utf-8');
@@ -171,13 +172,6 @@ function needsProof({ store }: Platform, { needs }: PageSpec, caller: AccountCal
 
 function headersOf({ routeOptions }: FastifyRequest): Readonly<Record<string, string>> {
   return routeOptions.config.page?.usesScript ? SCRIPT_PAGE_HEADERS : PAGE_HEADERS;
-}
-
-/** Reads a form. Empty fields count as absent, and of a field that comes twice the first counts. */
-function fieldsIn(body: string): Record<string, string> {
-  const fields = new Map<string, string>();
-  for (const [name, value] of new URLSearchParams(body)) if (value !== '' && !fields.has(name)) fields.set(name, value);
-  return Object.fromEntries(fields);
 }
 
 const schemaOf = (operation: string, summary: string) => ({

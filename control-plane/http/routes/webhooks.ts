@@ -2,6 +2,7 @@ import { Type } from 'typebox';
 import type { PaymentWebhook } from '../../domain/payment.js';
 import { receiveEvent } from '../../services/billing/payments.js';
 import { PUBLIC } from '../policy.js';
+import { readText } from '../read-bodies.js';
 import { flag, text } from '../schemas.js';
 import type { Routes } from './routes.js';
 
@@ -11,7 +12,9 @@ export const webhookRoutes =
   (app, platform) => {
     // The signature covers the exact bytes of the body.
     app.removeAllContentTypeParsers();
-    app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => done(null, body));
+    app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (_request: unknown, body: Buffer) =>
+      readText(body),
+    );
 
     app.post(
       `/v1/webhooks/${platform.payments.name}`,
