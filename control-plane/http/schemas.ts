@@ -8,6 +8,14 @@ export function text(description: string, options: Options = {}) {
   return Type.String({ description, ...options });
 }
 
+/** The field of a schema with a pattern that says in words what the pattern allows: it completes "must". */
+export const ALLOWED = 'x-allowed';
+
+/** Text of one form. `allowed` completes "must" in the refusal of any other text, such as `be a time: HH:MM`. */
+export function formed(description: string, pattern: string, allowed: string, options: Options = {}) {
+  return text(description, { ...options, pattern, [ALLOWED]: allowed });
+}
+
 export function integer(description: string, options: Options = {}) {
   return Type.Integer({ description, ...options });
 }
@@ -61,7 +69,8 @@ const PLAIN_TEXT = '^[^\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u200e\\u200f\\u202
 
 /** A name that is shown to people. It cannot imitate another name or break the line that contains it. */
 export function nameOf(description: string, maxLength: number, options: Options = {}) {
-  return text(description, { minLength: 1, maxLength, pattern: PLAIN_TEXT, ...options });
+  const allowed = 'not contain control characters, or characters that change the direction of text';
+  return formed(description, PLAIN_TEXT, allowed, { minLength: 1, maxLength, ...options });
 }
 
 /** The schema or null, with the schema's description. */

@@ -2,6 +2,7 @@ import addFormats from 'ajv-formats';
 import { Ajv, type ErrorObject, type Options, type ValidateFunction } from 'ajv';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Refusal } from '../domain/refusal.js';
+import { checkPatterns, PLAIN_DIGITS, wordsOf, type SchemaError } from './validation-words.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -30,6 +31,10 @@ export function validateStrictly(app: FastifyInstance): void {
   app.setValidatorCompiler(({ schema, httpPart }) => {
     const validate = (httpPart === 'body' ? body : text).compile(schema);
     return httpPart === 'querystring' ? withPlainIntegers(schema as QuerySchema, validate) : validate;
+  });
+  app.addHook('onRoute', ({ method, url, schema = {} }) => {
+    const { body: ofBody, querystring, params, headers } = schema;
+    checkPatterns(`${String(method)} ${url}`, [ofBody, querystring, params, headers]);
   });
   app.addHook('preValidation', (request, _reply, done) => done(prepareFields(request)));
 }
@@ -73,23 +78,17 @@ export function refuseFields(details: readonly Detail[]): Refusal {
 }
 
 /** Converts an error of the schema validator to a {@link Detail}. */
-export function detailOf({ instancePath, params, message, keyword }: SchemaError): Detail {
+export function detailOf(error: SchemaError): Detail {
+  const { instancePath, params, keyword } = error;
   const unknown = keyword === 'additionalProperties' ? String(params['additionalProperty']) : undefined;
   const missing = keyword === 'required' ? String(params['missingProperty']) : undefined;
   const path = [instancePath.slice(1).replaceAll('/', '.'), unknown ?? missing].filter(Boolean).join('.');
   if (unknown !== undefined) return { path, message: UNKNOWN };
   if (missing !== undefined) return { path, message: 'this field is required' };
-  return { path, message: message ?? 'is not valid' };
+  return { path, message: wordsOf(error) };
 }
 
 const UNKNOWN = 'this field is unknown';
-
-interface SchemaError {
-  instancePath: string;
-  keyword: string;
-  params: Record<string, unknown>;
-  message?: string;
-}
 
 /** Returns the refusal of a body on a route that takes none. An unknown field could be meant to change the action, such as `dry_run`. */
 function refusalOfUnaskedBody(body: unknown): Refusal | undefined {
@@ -121,7 +120,7 @@ class Validators {
   private readonly all: Compile;
 
   constructor(coerceTypes: boolean) {
-    const options: Options = { useDefaults: true, removeAdditional: false, strict: false, coerceTypes };
+    const options: Options = { useDefaults: true, removeAdditional: false, strict: false, verbose: true, coerceTypes };
     this.one = compilerOf({ ...options, allErrors: false });
     this.all = compilerOf({ ...options, allErrors: true });
   }
@@ -200,6 +199,5 @@ function isOdd(value: unknown): boolean {
 }
 
 function notPlain(name: string): ErrorObject {
-  const message = 'must be a whole number in plain digits';
-  return { instancePath: `/${name}`, schemaPath: '', keyword: 'type', params: {}, message };
+  return { instancePath: `/${name}`, schemaPath: '', keyword: PLAIN_DIGITS, params: {} };
 }

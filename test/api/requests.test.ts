@@ -1,4 +1,9 @@
+import { fastify } from 'fastify';
+import { Type } from 'typebox';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { formed } from '../../control-plane/http/schemas.js';
+import { checkPatterns } from '../../control-plane/http/validation-words.js';
+import { validateStrictly } from '../../control-plane/http/validation.js';
 import type { InstanceBody } from '../harness/api-client.js';
 import { fetchDocument } from '../harness/openapi-conformance.js';
 import { advanceUntil } from '../harness/advance-until.js';
@@ -130,6 +135,60 @@ it('every field that is wrong is named, once', async () => {
   expect(refused.details?.map(({ path }) => path).sort()).toEqual(
     ['disk_gb', 'dry_run', 'env_overrides.0.key', 'env_overrides.0.value', 'label', 'offer_id', 'template_id'].sort(),
   );
+});
+
+it('says in words what each field must be, and never shows a pattern', async () => {
+  const wordsOf = async (method: string, path: string, body?: unknown) => {
+    const { body: refused } = await renter.api.request<Refused & { message: string }>(method, path, body);
+    expect(refused.message).not.toMatch(/[\\^]|\[\^|must match|must NOT|\/properties/);
+    return Object.fromEntries((refused.details ?? []).map((detail) => [detail.path, detail.message]));
+  };
+  const env = [{ key: 'A=B', value: 'x\0' }, { key: '' }, { key: 'x'.repeat(257), value: 1 }];
+  expect(
+    await wordsOf('POST', '/v1/instances', { offer_id: 'x', disk_gb: 5.5, label: 'a\u202eb', env_overrides: env }),
+  ).toEqual({
+    offer_id: 'must be an id: a UUID',
+    template_id: 'this field is required',
+    disk_gb: 'must be a whole number',
+    label: 'must not contain control characters, or characters that change the direction of text',
+    'env_overrides.0.key': 'must contain neither "=" nor the character NUL',
+    'env_overrides.0.value': 'must not contain the character NUL',
+    'env_overrides.1.key': 'must not be empty',
+    'env_overrides.1.value': 'this field is required',
+    'env_overrides.2.key': 'must have at most 256 characters',
+    'env_overrides.2.value': 'must be text',
+  });
+  const entries = [
+    { action: 'sleep', days: ['monday', 'monday'], at: '24:00' },
+    { action: 'stop', days: [], at: '00:00' },
+  ];
+  expect(await wordsOf('PUT', `/v1/instances/${running}/schedule`, { time_zone: '../etc', entries })).toEqual({
+    time_zone: 'must be a time zone of the IANA database, such as Europe/Berlin or UTC',
+    'entries.0.action': 'must be start or stop',
+    'entries.0.days': 'must not have the same entry twice',
+    'entries.0.at': 'must be a time from 00:00 to 23:59, as HH:MM',
+    'entries.1.days': 'must have at least 1 entry',
+  });
+  expect(await wordsOf('GET', '/v1/billing/transactions?limit=0&cursor=%2F')).toEqual({
+    limit: 'must be at least 1',
+    cursor: 'must be the `next_cursor` of a page of this list',
+  });
+  expect(await wordsOf('POST', '/v1/auth/sign-in', { email: 'nobody', password: true })).toEqual({
+    email: 'must be an email address',
+    password: 'must be text',
+  });
+  expect(await wordsOf('POST', '/v1/api-keys', [])).toEqual({ '': 'must be an object' });
+});
+
+it('no schema has a pattern without its words', () => {
+  const patterned = Type.Object({ names: Type.Array(Type.String({ pattern: '^a$' })) });
+  expect(() => checkPatterns('POST /v1/names', [undefined, patterned])).toThrow('POST /v1/names has the pattern ^a$');
+  const app = fastify();
+  validateStrictly(app);
+  const handler = () => null;
+  expect(() => app.post('/names', { schema: { body: patterned } }, handler)).toThrow('no words for people');
+  const worded = Type.Object({ name: formed('A name', '^a$', 'be the letter a') });
+  expect(() => app.post('/names', { schema: { body: worded } }, handler)).not.toThrow();
 });
 
 it('so many wrong fields are named that one can read them, and no longer than that', async () => {

@@ -11,18 +11,16 @@ import { sessionOrigin } from '../client.js';
 import { ownOrigin } from '../cookies.js';
 import { DEVICE_PAGE } from '../page-paths.js';
 import { ACCOUNT, PUBLIC, accountOf } from '../policy.js';
-import { body, flag, integer, iso, nullable, text, timestamp, uuid } from '../schemas.js';
+import { body, flag, formed, integer, iso, nullable, text, timestamp, uuid } from '../schemas.js';
 import { Session, sessionView } from './accounts.js';
 import { NoContent, idOf, type Routes } from './routes.js';
 
 /** A name that a stranger has chosen is shown to the person who approves it: it cannot be in another script, or imitate a sentence. */
-const sessionName = text(
+const sessionName = formed(
   'What the program calls its session, such as `gpurent on laptop`: letters, digits and ` ._@()-`',
-  {
-    minLength: 1,
-    maxLength: 48,
-    pattern: '^[A-Za-z0-9][A-Za-z0-9 ._@()-]*$',
-  },
+  '^[A-Za-z0-9][A-Za-z0-9 ._@()-]*$',
+  'have only English letters, digits, spaces and the characters ._@()-, and begin with a letter or digit',
+  { minLength: 1, maxLength: 48 },
 );
 
 /** What a person types of a code. */

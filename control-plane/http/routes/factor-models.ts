@@ -5,6 +5,7 @@ import type { PasskeyAnswer } from '../../services/accounts/passkeys.js';
 import type { SecondFactor as FactorDetails, AddedFactor } from '../../services/accounts/second-factors.js';
 import {
   choice,
+  formed,
   iso,
   isoOrNull,
   list,
@@ -19,7 +20,11 @@ import {
 
 export const factorToken = text('The `factor_token` of the sign-in', { maxLength: 128 });
 export const factorName = nameOf('A name that tells this factor from others, such as the name of the device', 64);
-export const totpCode = text('The six digits that the authenticator app shows now', { pattern: '^[0-9]{6}$' });
+export const totpCode = formed(
+  'The six digits that the authenticator app shows now',
+  '^[0-9]{6}$',
+  'be the six digits that the app shows',
+);
 export const recoveryCode = text('One of the recovery codes; each works once', { maxLength: 64 });
 /** What browsers answer has fields that future ones add, so it comes as text. */
 export const passkeyText = text(

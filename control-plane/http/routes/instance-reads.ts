@@ -3,7 +3,7 @@ import { readLogs, readLogsAfter } from '../../services/actions/logs.js';
 import { getInstance, listEvents, listInstances } from '../../services/actions/read.js';
 import { READ, callerOf } from '../policy.js';
 import { sendBody, textOf } from '../remembered-bodies.js';
-import { flag, integer, iso, list, nullable, optional, text, timestamp } from '../schemas.js';
+import { flag, formed, integer, iso, list, nullable, optional, text, timestamp } from '../schemas.js';
 import { Instance, instanceView } from './instance-view.js';
 import { idOf, listOrPage, pageFields, PageQuery, viewPage, type Routes } from './routes.js';
 import { answerRememberedList } from './whole-list.js';
@@ -81,9 +81,10 @@ export const instanceReadingRoutes: Routes = (app, platform) => {
         querystring: Type.Object({
           tail: integer('The maximum number of lines', { minimum: 1, maximum: 1000, default: 200 }),
           ...optional({
-            after: text(
+            after: formed(
               'The `next_after` of the previous answer: the first lines after it. Empty: the last lines, and where to go on',
-              { pattern: '^[A-Za-z0-9_-]{0,1024}$' },
+              '^[A-Za-z0-9_-]{0,1024}$',
+              'be the `next_after` of an earlier answer, or empty',
             ),
           }),
         }),

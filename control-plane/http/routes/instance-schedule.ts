@@ -7,7 +7,7 @@ import {
   type ScheduleDetails,
 } from '../../services/actions/schedules.js';
 import { MEMBER, READ, callerOf } from '../policy.js';
-import { body, choice, iso, list, nullable, text, timestamp } from '../schemas.js';
+import { body, choice, formed, iso, list, nullable, text, timestamp } from '../schemas.js';
 import { NoContent, idOf, type Routes } from './routes.js';
 
 const action = choice(SCHEDULE_ACTIONS, 'What is done: the instance is started or stopped');
@@ -20,7 +20,11 @@ const ScheduleEntry = Type.Object(
       maxItems: 7,
       uniqueItems: true,
     }),
-    at: text('The local time at which it is done: HH:MM', { pattern: '^([01]\\d|2[0-3]):[0-5]\\d$' }),
+    at: formed(
+      'The local time at which it is done: HH:MM',
+      '^([01]\\d|2[0-3]):[0-5]\\d$',
+      'be a time from 00:00 to 23:59, as HH:MM',
+    ),
   },
   { additionalProperties: false },
 );
@@ -68,7 +72,12 @@ export const instanceScheduleRoutes: Routes = (app, platform) => {
           'Replaces an earlier schedule. A local time that clocks skip is taken at the moment at which they are set forward; one that comes twice, at the first. A start that is refused becomes the event `instance.schedule_refused`, and is not tried again before the next one.',
         params: idOf('instance'),
         body: body({
-          time_zone: text(TIME_ZONE, { pattern: '^[A-Za-z][A-Za-z0-9_+/-]*$', maxLength: 64 }),
+          time_zone: formed(
+            TIME_ZONE,
+            '^[A-Za-z][A-Za-z0-9_+/-]*$',
+            'be a time zone of the IANA database, such as Europe/Berlin or UTC',
+            { maxLength: 64 },
+          ),
           entries: list(ScheduleEntry, 'What is done, and when; no two may contradict each other', {
             minItems: 1,
             maxItems: MOST_ENTRIES,

@@ -8,15 +8,29 @@ import {
   type Issuer as IssuerDetails,
 } from '../../services/accounts/issuers.js';
 import { OPERATOR, accountOf } from '../policy.js';
-import { body, choice, flag, iso, list, nameOf, nullable, optional, text, timestamp, uuid } from '../schemas.js';
+import {
+  body,
+  choice,
+  flag,
+  formed,
+  iso,
+  list,
+  nameOf,
+  nullable,
+  optional,
+  text,
+  timestamp,
+  uuid,
+} from '../schemas.js';
 import { NoContent, PageQuery, idOf, page, viewPage, type Routes } from './routes.js';
 
 const DOMAINS = 'The domains of e-mail addresses that it may assert; no two issuers have the same';
-const DOMAIN = text('The domain, in lower case; domains below it do not count', {
-  minLength: 3,
-  maxLength: 253,
-  pattern: '^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])?$',
-});
+const DOMAIN = formed(
+  'The domain, in lower case; domains below it do not count',
+  '^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])?$',
+  'be a domain in lower case, such as example.com',
+  { minLength: 3, maxLength: 253 },
+);
 const ROLE = choice(DOMAIN_ROLES, 'What new accounts are in the organization');
 const JOINS = nullable(uuid('The organization that new accounts join; null: each gets its own'));
 const OFF = flag('Whether users with addresses of this domain, other than operators, cannot use passwords');
@@ -60,7 +74,11 @@ const domains = list(DomainBody, DOMAINS, { maxItems: 100 });
 
 /** What an id must be, for the only route that makes one. */
 const NewId = Type.Object({
-  id: text('A word of small letters, digits and hyphens', { pattern: '^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$' }),
+  id: formed(
+    'A word of small letters, digits and hyphens',
+    '^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$',
+    'have at most 32 small letters, digits and hyphens, and neither begin nor end with a hyphen',
+  ),
 });
 
 /** Routes for operators: the sign-ins of companies. */

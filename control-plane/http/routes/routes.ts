@@ -9,7 +9,7 @@ import type {
 import { Type, type TSchema } from 'typebox';
 import type { ListOrPage, Page } from '../../services/system/pages.js';
 import type { Platform } from '../../services/system/platform.js';
-import { integer, list, nullable, optional, text } from '../schemas.js';
+import { formed, integer, list, nullable, optional, text } from '../schemas.js';
 
 /** Registers the routes of one resource. */
 export type Routes = (
@@ -34,7 +34,11 @@ export const NoContent = Type.Null();
 export const pageFields = {
   ...optional({
     limit: integer('The maximum number of items', { minimum: 1, maximum: 500 }),
-    cursor: text('The `next_cursor` of the previous page', { pattern: '^[A-Za-z0-9_-]{1,1024}$' }),
+    cursor: formed(
+      'The `next_cursor` of the previous page',
+      '^[A-Za-z0-9_-]{1,1024}$',
+      'be the `next_cursor` of a page of this list',
+    ),
   }),
 };
 export const PageQuery = Type.Object(pageFields);

@@ -14,6 +14,7 @@ import {
   body,
   choice,
   flag,
+  formed,
   integer,
   iso,
   isoOrNull,
@@ -31,12 +32,17 @@ import { answerSlices } from './whole-list.js';
 
 export const EnvVariable = Type.Object(
   {
-    key: text('The name of the variable', { minLength: 1, maxLength: 256, pattern: '^[^=\\u0000]+$' }),
+    key: formed('The name of the variable', '^[^=\\u0000]+$', 'contain neither "=" nor the character NUL', {
+      minLength: 1,
+      maxLength: 256,
+    }),
     value: nullable(
-      text('The value; null in responses if it is secret, and for viewers and read-only API keys', {
-        maxLength: 4096,
-        pattern: '^[^\\u0000]*$',
-      }),
+      formed(
+        'The value; null in responses if it is secret, and for viewers and read-only API keys',
+        '^[^\\u0000]*$',
+        'not contain the character NUL',
+        { maxLength: 4096 },
+      ),
     ),
     secret: flag('Whether the value is secret: no response contains it', { default: false }),
   },
@@ -131,8 +137,12 @@ export const optionalTemplateFields = {
   kind: TemplateKind,
   mode: TemplateModes,
   arch: text('The processor architecture that the image needs', { maxLength: 32 }),
-  cuda_max: nullable(text(CUDA_MAX, { pattern: '^\\d+(\\.\\d+)*$', maxLength: 32 })),
-  ssh_user: text('The user to log in as', { pattern: '^[a-z_][a-z0-9_-]{0,31}$' }),
+  cuda_max: nullable(formed(CUDA_MAX, '^\\d+(\\.\\d+)*$', 'be a version, such as 12.4', { maxLength: 32 })),
+  ssh_user: formed(
+    'The user to log in as',
+    '^[a-z_][a-z0-9_-]{0,31}$',
+    'be a name of a Unix user: at most 32 small letters, digits, "_" and "-", beginning with a letter or "_"',
+  ),
   env: list(EnvVariable, 'The environment variables', { maxItems: 100 }),
   onstart: nullable(text(ONSTART, { maxLength: 30_000 })),
   command: list(Type.String({ maxLength: 4096 }), 'The command that instances run; empty: the command of the image', {
