@@ -69,7 +69,7 @@ export class RunAges {
   /** Returns when an ended run that has lasted `ms` ended, in monotonic milliseconds; undefined: it began before this boot. */
   endOf(run: Run, ms: number): number | undefined {
     const start = this.startOf(run);
-    return start?.beganAt + ms;
+    return start && start.beganAt + ms;
   }
 
   /** Forgets a workload that is gone. */
