@@ -35,6 +35,7 @@ import { settleLostMachines } from './services/reconciler/lost-instances.js';
 import { errorExpirerOf } from './services/reconciler/error-expiry.js';
 import { writeLastSeen } from './services/reconciler/last-seen.js';
 import { releaseHeldGpus } from './services/reconciler/held-gpus.js';
+import { silenceWatcherOf } from './services/reconciler/silent-hosts.js';
 import { operatorTellerOf } from './services/reconciler/operator-events.js';
 import { enforceSuspensions } from './services/reconciler/suspensions.js';
 import { expireTransitions } from './services/reconciler/time-outs.js';
@@ -101,6 +102,7 @@ type Job =
   | 'purge'
   | 'schedules'
   | 'second-factors'
+  | 'silent-hosts'
   | 'suspensions'
   | 'time-outs'
   | 'wait-events';
@@ -274,6 +276,8 @@ function jobsOf(
     suspensions: () => enforceSuspensions(platform),
     'held-gpus': () => releaseHeldGpus(platform),
     'lost-machines': () => settleLostMachines(platform),
+    // Before the settlement, which then charges nothing that is paused.
+    'silent-hosts': silenceWatcherOf(platform),
     settle: settlerOf(platform),
     'auto-destroy': () => destroyUnpaid(platform),
     'error-expiry': errorExpiryOf(platform),

@@ -226,6 +226,8 @@ export interface Schema {
     browser_host: Generated<string>;
     noticed_at: number | null;
     reports_findings: Generated<Flag>;
+    silent_ms: Generated<number>;
+    disks_paused: Generated<Flag>;
   };
   findings: { machine_id: string; reported_at: number; findings: string };
   gpus: {

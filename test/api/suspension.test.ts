@@ -239,6 +239,11 @@ describe('the disks of a suspended organization', () => {
       hoursTold.push(...told('organization.disks_at_risk').map(({ data }) => data['hours']));
     }
     expect(hoursTold).toEqual([24, 6]);
+    // The control plane has looked once an hour only: it charges disks once their host is heard.
+    const { core, lastAgent } = world.test;
+    lastAgent.beat();
+    await eventually('the host to be heard', () => core.platform.connections.isConnected(lastAgent.hostId));
+    pass(0);
     expect((await read(renter, id)).spend_micro).toBeGreaterThan(before);
     expect((await read(renter, id)).status).toBe('stopped');
     pass(HOUR_MS);

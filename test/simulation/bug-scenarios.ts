@@ -74,6 +74,17 @@ export const BUG_SCENARIOS: readonly Scenario[] = [
     ends: ['stopped'],
   },
   {
+    name: 'a host is silent for half an hour',
+    from: 'stopped',
+    act: async ({ world, host }) => {
+      cutOff(host, true);
+      await world.timeline.advance(30 * MINUTE_MS);
+      cutOff(host, false);
+      host.network?.drop();
+    },
+    ends: ['stopped'],
+  },
+  {
     name: 'the host reboots, and its journal is lost',
     from: 'running',
     act: ({ world, host }) => {

@@ -1,6 +1,7 @@
 import type { InstanceStatus } from '../../control-plane/domain/instance-state.js';
 import { GRACE_MS } from '../../control-plane/domain/deadlines.js';
 import { TICK_MS } from './control-plane.js';
+import { EPOCH_MS } from './timeline.js';
 import { first, isBeingStopped, type IntervalRow, type Invariants, type TransactionRow, type View } from './view.js';
 
 const DAY_MS = 24 * 60 * 60_000;
@@ -69,6 +70,26 @@ export const LEDGER: Invariants = {
       const wasSet = world.jumpedAt > -Infinity;
       return wasSet ? undefined : overlapOf(its);
     }),
+
+  'no disk is metered while its host is silent for more than a quarter of an hour': ({
+    instances,
+    intervals,
+    world,
+  }) => {
+    const { controlPlane, timeline, witness, upSince, hosts, jumpedAt } = world;
+    if (jumpedAt > -Infinity) return undefined;
+    const present = hosts.flatMap(({ machineId }) =>
+      controlPlane.alive ? (witness.silenceOf(machineId, timeline.now, upSince) ?? []) : [],
+    );
+    return first([...witness.silences, ...present], ({ machineId, from, to }) =>
+      first(intervals, ({ instance_id, meter, opened_at, closed_at }) => {
+        if (meter !== 'disk' || instances.get(instance_id)?.machine_id !== machineId) return undefined;
+        const begins = Math.max(opened_at - EPOCH_MS, from + SLACK_MS);
+        const ends = Math.min((closed_at ?? Infinity) - EPOCH_MS, to);
+        return begins < ends ? `the disk of ${instance_id} is metered from ${begins} to ${ends}` : undefined;
+      }),
+    );
+  },
 
   'GPU time is charged for no longer than the workload ran': ({ instances, world: { witness, timeline, jumpedAt } }) =>
     first(instances.values(), ({ id, gpu_settled_ms }) => {

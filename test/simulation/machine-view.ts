@@ -8,10 +8,19 @@ export type MachineView =
   | 'allowed actions are what the API accepts'
   | 'what is accepted is covered';
 
+const DISK_SILENCE_MS = 15 * 60_000;
+
 interface Begun {
   commandId: string;
   instanceId: string;
   sequence: number;
+}
+
+/** Time, in simulated milliseconds, in which no disk of a machine is metered: its host is silent for too long. */
+export interface Silence {
+  machineId: string;
+  from: number;
+  to: number;
 }
 
 /** API rule 26, written down apart from the server's own table. */
@@ -47,6 +56,9 @@ export class Witness {
   readonly lowSince = new Map<string, number>();
   /** When an organization was last seen with a balance. */
   readonly paidAt = new Map<string, number>();
+  /** When the control plane last had a message of a machine, and the silences before that were longer than disks are charged for. */
+  readonly heardAt = new Map<string, number>();
+  readonly silences: Silence[] = [];
   private readonly runs = new Map<string, { ranMs: number; upSince: number | undefined }>();
   private readonly finished = new Set<string>();
   private readonly current = new Map<string, string>();
@@ -63,6 +75,21 @@ export class Witness {
   seeBalance(organizationId: string, balanceMicro: number, now: number): void {
     noteSince(this.lowSince, organizationId, balanceMicro <= 0, now);
     if (balanceMicro > 0) this.paidAt.set(organizationId, now);
+  }
+
+  /** A message of a host comes in at a control plane that is up since `upSince`. */
+  hears(machineId: string, now: number, upSince: number): void {
+    const silence = this.silenceOf(machineId, now, upSince);
+    if (silence) this.silences.push(silence);
+    this.heardAt.set(machineId, now);
+  }
+
+  /** The time up to `now` in which a host was silent for longer than its disks are charged; undefined: there is none. */
+  silenceOf(machineId: string, now: number, upSince: number): Silence | undefined {
+    const heardAt = this.heardAt.get(machineId);
+    if (heardAt === undefined) return undefined;
+    const from = Math.max(heardAt, upSince) + DISK_SILENCE_MS;
+    return from < now ? { machineId, from, to: now } : undefined;
   }
 
   wrong(sight: MachineView, what: string): void {
@@ -133,6 +160,8 @@ export class Witness {
 
   storeRestored(machineIds: Iterable<string>): void {
     this.restored = true;
+    // An older copy does not know of them.
+    this.silences.length = 0;
     this.forgetUnsure();
     for (const id of machineIds) this.unheard.add(id);
   }

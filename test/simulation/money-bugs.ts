@@ -72,6 +72,12 @@ export const MONEY_BUGS: readonly Bug[] = [
     ],
   },
   {
+    invariant: 'no disk is metered while its host is silent for more than a quarter of an hour',
+    bug: 'nobody pauses the meters of disks',
+    scenario: 'a host is silent for half an hour',
+    changes: [[`${SERVICES}/metering/disks`, () => ({ pauseDisks: () => {} })]],
+  },
+  {
     invariant: 'GPU time is charged for no longer than the workload ran',
     bug: 'nobody asks the host whether a workload ran',
     seed: 2,

@@ -390,7 +390,11 @@ export class World {
       this.faults.wire,
       () => {
         const found = network.misled && this.rival ? this.rival : this.controlPlane;
-        return found.alive ? { life: found.life, accept: found.accept } : undefined;
+        if (!found.alive) return undefined;
+        const { life, accept } = found;
+        if (found !== this.controlPlane) return { life, accept };
+        const hears = () => this.witness.hears(hostId, this.timeline.now, this.upSince);
+        return { life, accept: (stream, credential) => (stream.on('data', hears), accept(stream, credential)) };
       },
       (message, from) => this.overhear(hostId, message, from),
     );

@@ -10,6 +10,7 @@ import {
   type InstanceStatus,
 } from '../../control-plane/domain/instance-state.js';
 import { isMaintenanceNear, isNewerVersion, sliceResources } from '../../control-plane/domain/machine.js';
+import { isOwnSilence } from '../../control-plane/domain/silence.js';
 
 const STATUSES: InstanceStatus[] = [
   'creating',
@@ -219,4 +220,15 @@ describe('machines', () => {
 
 it('commands are sent again ever more seldom, and at least every minute', () => {
   expect([1, 2, 3, 4, 5, 100].map(resendDelayMs)).toEqual([5_000, 10_000, 20_000, 40_000, 60_000, 60_000]);
+});
+
+it.each([
+  [{ sinceMs: 1_000, hosts: 4, missing: 4 }, false],
+  [{ sinceMs: 1_000, hosts: 5, missing: 5 }, true],
+  [{ sinceMs: 1_000, hosts: 15, missing: 5 }, false],
+  [{ sinceMs: 1_000, hosts: 14, missing: 5 }, true],
+  [{ sinceMs: 120_000, hosts: 1, missing: 1 }, false],
+  [{ sinceMs: 120_001, hosts: 1, missing: 1 }, true],
+])('what is no silence of the hosts: %j is %s', (look, expected) => {
+  expect(isOwnSilence(look)).toBe(expected);
 });

@@ -140,7 +140,7 @@ function metersOf(rows: readonly IntervalWithRates[], its: Circumstances): Meter
 }
 
 function intervalOf(row: IntervalWithRates, its: Circumstances): Interval {
-  return row.meter === 'gpu' ? gpuInterval(row, its) : diskInterval(row, its.now);
+  return row.meter === 'gpu' ? gpuInterval(row, its) : diskInterval(row, its);
 }
 
 function gpuInterval(row: IntervalWithRates, { connections, now, inGrace }: Circumstances): Interval {
@@ -150,10 +150,14 @@ function gpuInterval(row: IntervalWithRates, { connections, now, inGrace }: Circ
   return { id, settledTo, attestedTo, closedAt, beyond: hasSpoken ? 'runs' : inGrace ? 'awaited' : 'silent' };
 }
 
-/** Treats disk time as certain up to now. After a restore of the database it is certain only once the host has said hello. */
-function diskInterval(row: IntervalWithRates, now: number): Interval {
+/**
+ * Treats disk time as certain up to now. After a restore of the database, and after a time in which the control plane could not hear
+ * the host by its own fault, it is certain only once a hello has listed the disks.
+ */
+function diskInterval(row: IntervalWithRates, { connections, now, inGrace }: Circumstances): Interval {
   const { id, settled_to: settledTo, closed_at: closedAt } = row;
-  if (row.needs_resync) return { id, settledTo, attestedTo: settledTo, closedAt, beyond: 'silent' };
+  if (row.needs_resync || !connections.disks.areKnown(row.machine_id))
+    return { id, settledTo, attestedTo: settledTo, closedAt, beyond: inGrace ? 'awaited' : 'silent' };
   return { id, settledTo, attestedTo: Math.max(Math.min(closedAt ?? now, now), settledTo), closedAt, beyond: 'runs' };
 }
 

@@ -2,6 +2,7 @@ import type { Clock } from '../../../shared/clock.js';
 import type { ControlMessage, Gpu } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import { MINUTE_MS } from '../../../shared/time.js';
 import type { HostTrouble } from '../../domain/wait.js';
+import { KnownDisks } from './known-disks.js';
 import { MessageRateLimiter } from './message-rate-limiter.js';
 
 /** One open stream of a host. */
@@ -61,6 +62,7 @@ export class AgentConnections {
   private readonly running = new Map<string, { at: number; runs: ReadonlyMap<string, ReportedRun> }>();
 
   private readonly heardOf = new Map<string, Heard>();
+  readonly disks = new KnownDisks();
   private known = 0;
 
   constructor(private readonly clock: Clock) {}
@@ -138,9 +140,20 @@ export class AgentConnections {
     const connection = this.connections.get(machineId);
     if (!connection) return;
     connection.heard.at = this.clock.monotonic();
+    this.disks.heard(machineId, connection.stream);
     // Listeners were told that a host is silent only once somebody asked.
     if (!this.alive.delete(machineId)) this.tell(machineId);
     this.alive.add(machineId);
+  }
+
+  /** Returns when the host was last heard by this process, in monotonic milliseconds; undefined: never. */
+  heardAt(machineId: string): number | undefined {
+    return this.heardOf.get(machineId)?.at;
+  }
+
+  /** Notes that the control plane could not hear the host, by its own fault. */
+  doubtDisks(machineId: string): void {
+    this.disks.doubt(machineId, this.connections.get(machineId)?.stream);
   }
 
   /** Returns up to `limit` hosts that were heard more than `grainMs` after the time that is in the database. */

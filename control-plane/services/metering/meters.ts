@@ -36,10 +36,20 @@ export function switchMeter(
   const isAfterStop = before === 'stopping' && is === 'gpu';
   const { run_not_before } = instance;
   const run = (isAfterStop ? lastRun(tx, instance.id) : undefined) ?? { ...NO_RUN, run_not_before };
-  if (is !== undefined) openMeter(tx, instance, is, run, is === 'gpu' ? upSince : tx.now, isAfterStop);
+  // Where disks are paused, the hello that lists this one opens its meter.
+  const isPaused = is === 'disk' && areDisksPaused(tx, instance.machine_id);
+  if (is !== undefined && !isPaused) openMeter(tx, instance, is, run, is === 'gpu' ? upSince : tx.now, isAfterStop);
   if (instance.status === 'destroyed') dropUnreported(tx, 'instance_id', instance.id);
   settleSoon(tx, instance.organization_id);
 }
+
+function areDisksPaused(tx: Tx, machineId: string): boolean {
+  return tx.get(pauseOf({ machineId }))?.disks_paused === 1;
+}
+
+const pauseOf = compileOnce(({ machineId }: { machineId: string }) =>
+  query.selectFrom('machines').select('disks_paused').where('id', '=', machineId),
+);
 
 /** Returns the latest known run. After a stop that timed out, the run that should have stopped goes on. */
 function lastRun(tx: Tx, instanceId: string): KnownRun | undefined {

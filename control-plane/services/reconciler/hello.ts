@@ -41,6 +41,7 @@ export function handleHello(platform: Platform, machineId: string, hello: Hello)
     const areStored = hello.inventory !== undefined && updateInventory(tx, machine, hello.inventory);
     noteHello(tx, machine, hello);
     const quarantined = hello.unseen ? [] : reconcile(tx, machine, hello.instances);
+    if (!hello.unseen) tx.afterCommit(() => platform.connections.disks.list(machineId));
     const storedGpus = areStored ? (hello.inventory?.gpus ?? null) : null;
     return { floors: floorsOf(tx, machineId, makeDue(tx, machineId)), quarantined, storedGpus };
   });
@@ -52,6 +53,9 @@ function noteHello(tx: Tx, machine: Row<'machines'>, hello: Hello): void {
     boot_id: hello.bootId,
     agent_version: hello.agentVersion,
     lost_at: null,
+    silent_ms: 0,
+    // Nobody has seen yet whether the disks are there.
+    disks_paused: hello.unseen ? machine.disks_paused : (0 as const),
     reports_findings: hello.reportsFindings ? (1 as const) : (0 as const),
     // A host that cannot see its workloads has not resynced.
     needs_resync: hello.unseen ? machine.needs_resync : (0 as const),

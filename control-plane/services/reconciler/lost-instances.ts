@@ -42,8 +42,8 @@ function endUnheard(tx: Tx, instance: Instance, error_code: InstanceErrorCode): 
  * Gives up usage that the host of a lost machine has not reported. Its renters are told that their runs are over, so earlier usage is
  * not charged even if the host comes back and reports it.
  */
-export function writeOffUnheard(tx: Tx, machineId: string): void {
-  stopMeteringDisks(tx, machineId);
+export function writeOffUnheard({ connections }: Platform, tx: Tx, machineId: string): void {
+  stopMeteringDisks(tx, machineId, connections.disks.areKnown(machineId));
   dropUnreported(tx, 'machine_id', machineId);
   closeChargeWindows(tx, machineId);
 }
@@ -74,8 +74,8 @@ const stranded = compileOnce(() =>
 );
 
 /** Frees the GPU claims and closes the open commands of a machine that is removed, because it never comes back. */
-export function forgetHost(tx: Tx, machineId: string): void {
-  writeOffUnheard(tx, machineId);
+export function forgetHost(platform: Platform, tx: Tx, machineId: string): void {
+  writeOffUnheard(platform, tx, machineId);
   tx.run(query.deleteFrom('gpu_claims').where('machine_id', '=', machineId));
   tx.run(
     query

@@ -26,7 +26,7 @@ export function declareLost(platform: Platform, operator: Operator, id: string):
     const changes = { lost_at: machine.lost_at ?? tx.now, cordoned_at: machine.cordoned_at ?? tx.now };
     tx.run(query.updateTable('machines').set(changes).where('id', '=', id));
     for (const instance of liveInstances(tx, id)) loseInstance(tx, instance);
-    writeOffUnheard(tx, id);
+    writeOffUnheard(platform, tx, id);
     tellDisksGone(tx, id, 'lost');
     recordAudit(tx, operator, 'machine.lost', id);
     tx.nudge('lost-machines');
@@ -49,7 +49,7 @@ export function removeMachine(platform: Platform, operator: Operator, id: string
         `${inUse} instance(s) or quarantined workload(s) are on this machine; ${TO_EMPTY}; or, if it is gone for good, declare it lost`,
       );
     }
-    forgetHost(tx, id);
+    forgetHost(platform, tx, id);
     tellDisksGone(tx, id, 'removed');
     tx.run(query.deleteFrom('quarantine').where('machine_id', '=', id));
     tx.run(query.deleteFrom('findings').where('machine_id', '=', id));

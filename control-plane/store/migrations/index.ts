@@ -39,6 +39,7 @@ import { endedRows } from './0038-ended-rows.js';
 import { capRows } from './0039-cap-rows.js';
 import { makers } from './0040-makers.js';
 import { runFloors } from './0041-run-floors.js';
+import { silentHosts } from './0042-silent-hosts.js';
 
 export interface Migration {
   name: string;
@@ -88,4 +89,5 @@ export const migrations: readonly Migration[] = [
   { name: '0039-cap-rows', sql: capRows },
   { name: '0040-makers', sql: makers },
   { name: '0041-run-floors', sql: runFloors },
+  { name: '0042-silent-hosts', sql: silentHosts },
 ];

@@ -27,7 +27,7 @@ import { ManualClock } from '../../harness/manual-clock.js';
 import { PLAIN_TEXT } from '../../harness/plain-text.js';
 import { differencesIn, statusesIn, tallyOf } from './books.js';
 import { addPeople } from './people.js';
-import { Reference } from './reference.js';
+import { Reference, SILENCE_MS } from './reference.js';
 import { FakeWorkloads, NOTHING, stateOf, type FakeWorkload } from './workloads.js';
 import { handleHello } from '../../../control-plane/services/reconciler/hello.js';
 import { recordResult } from '../../../control-plane/services/reconciler/command-results.js';
@@ -102,8 +102,10 @@ export class Marketplace {
       const step = Math.min(left, this.isUp ? this.heartbeatS : left);
       left -= step;
       this.clock.advance(step * 1_000);
-      this.reference.advance(step);
-      this.beat(beats <= FIRST_BEATS || beats % BEATS_A_RUN === 0);
+      this.reference.advance(step, this.isUp);
+      // While disks may pause, the control plane looks for silent hosts.
+      const isLooking = !this.isReachable && this.reference.silentMs < SILENCE_MS + 2_000 * this.heartbeatS;
+      this.beat(isLooking || beats <= FIRST_BEATS || beats % BEATS_A_RUN === 0);
     }
   }
 
@@ -356,6 +358,7 @@ export class Marketplace {
     const { platform, workers } = this.running;
     if (this.isReachable) {
       platform.connections.heard(this.machineId);
+      this.reference.hear();
       this.endAttempts();
       for (const command of this.inbox.splice(0)) this.obey(command);
       const up = [...this.workloads].filter(([, { isUp }]) => isUp);

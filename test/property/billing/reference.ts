@@ -4,6 +4,8 @@
 
 const HOUR_MS = 3_600_000n;
 const DAY_MS = 86_400_000;
+/** A disk is charged until its host has been silent for so long. */
+export const SILENCE_MS = 900_000;
 /** GPU time is charged while the workload's process is up, until its renter asks for the end or is told of it. */
 const UP_IN = ['creating', 'starting', 'running'];
 
@@ -57,6 +59,10 @@ export class Reference {
   private caps: { owner: Owner; caps: ReferenceCaps }[] = [];
   private readonly spentNow = new Map<Owner, Spent>();
   private present: { day: number; month: number };
+  /** Whether a control plane runs that could hear the host. */
+  private isListening = true;
+  /** For how long the host is silent although the control plane could hear it. */
+  silentMs = 0;
 
   constructor(
     /** Milliseconds since 1970. */
@@ -79,11 +85,18 @@ export class Reference {
     this.caps = owner === null ? [...others, { owner, caps }] : [{ owner, caps }, ...others];
   }
 
+  /** The host says something. */
+  hear(): void {
+    this.silentMs = 0;
+  }
+
   enter(amount: number): void {
     this.entered += BigInt(amount);
   }
 
-  advance(seconds: number): void {
+  /** Time passes; `isListening` says whether a control plane runs in it. */
+  advance(seconds: number, isListening = true): void {
+    this.isListening = isListening;
     for (let second = 0; second < seconds; second++) this.second();
   }
 
@@ -114,7 +127,7 @@ export class Reference {
     for (const [, instance] of up) this.haltBefore(instance);
     if (up.some(([, { stopAt }]) => stopAt !== null && stopAt > this.now && stopAt < this.now + ms)) return false;
     const gpus = this.balance > 0n ? up.filter(([, { isHalted }]) => !isHalted) : [];
-    const disks = this.metered(({ status, hasDisk }) => status === 'stopped' && hasDisk);
+    const disks = this.metered(({ status, hasDisk }) => status === 'stopped' && hasDisk && this.silentMs < SILENCE_MS);
     const all = [...gpus, ...disks];
     const meters = [...new Set([null, ...all.map(([, { key }]) => key)])].map((owner) => meterOf(owner, all));
     for (const [, instance] of gpus) instance.gpuMs += BigInt(ms);
@@ -138,6 +151,7 @@ export class Reference {
       its.month += micro;
       if (owner === null) this.spent += micro;
     }
+    if (this.isListening) this.silentMs += ms;
     this.now += ms;
     if (this.now % DAY_MS === 0) this.turnDay();
     return true;
