@@ -2,14 +2,18 @@ import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Timer } from '../../shared/clock.js';
 import { MINUTE_MS } from '../../shared/time.js';
+import { OPERATORS } from '../domain/event.js';
 import { Refusal } from '../domain/refusal.js';
+import { overShare, type Holder } from '../domain/shared-total.js';
 import { onCredentialChange } from '../services/accounts/authenticate.js';
+import { holderOf } from '../services/accounts/holders.js';
 import { hashToken } from '../services/accounts/tokens.js';
 import { envelopeOf } from '../services/events/envelope.js';
 import { hubOf } from '../services/events/hub.js';
 import { MOST_EVENTS, eventsExpired, expiredTo } from '../services/events/read.js';
 import { nextEvents, positionOf, type EventFilter, type EventSlice, type Position } from '../services/events/slice.js';
 import type { Platform } from '../services/system/platform.js';
+import { clientNetwork } from './client.js';
 import { isStillAdmitted, tokenOf } from './policy.js';
 import { credentialOf } from './rate-limits.js';
 
@@ -88,7 +92,7 @@ class EventStream extends Readable {
   private isWanted = false;
   /** Whether there can be events after `at`. */
   private isBehind = true;
-  private isOver = false;
+  isOver = false;
   private stalled: Timer | undefined;
   private comment: Timer | undefined;
   private readonly endListening: () => void;
@@ -99,6 +103,8 @@ class EventStream extends Readable {
     private readonly request: FastifyRequest,
     private readonly response: FastifyReply['raw'],
     readonly reading: Reading,
+    /** Whose it is, as it was opened. */
+    readonly holder: Holder,
   ) {
     // Without a buffer of its own it is asked for more only when the connection takes more.
     super({ highWaterMark: 0 });
@@ -252,10 +258,11 @@ export class EventStreams {
    */
   start(request: FastifyRequest, reply: FastifyReply, reading: Reading): Readable {
     if (this.isClosing) throw new Refusal('UNAVAILABLE', 'the control plane is stopping; try again shortly');
-    if (this.open.size >= this.limits.inAll)
-      throw new Refusal('UNAVAILABLE', 'too many streams of events are open at this moment; read pages, or try again');
     this.checkLimits({ credential: credentialOf(request), userId: userOf(request) }, reading.stream);
-    const stream = new EventStream(this.platform, this.turns, request, reply.raw, reading);
+    const holder = this.holderOf(request, reading.stream);
+    for (const loser of this.losersFor(holder))
+      loser.finish('there are too many streams of events, of your account more than of others; connect again later');
+    const stream = new EventStream(this.platform, this.turns, request, reply.raw, reading, holder);
     this.open.add(stream);
     reply.raw.once('close', () => this.open.delete(stream));
     return stream;
@@ -263,6 +270,26 @@ export class EventStreams {
 
   get count(): number {
     return this.open.size;
+  }
+
+  private holderOf(request: FastifyRequest, stream: string): Holder {
+    const network = clientNetwork(request);
+    if (stream === OPERATORS) return { hasPaid: true, person: userOf(request), network };
+    return this.platform.store.transact((tx) => holderOf(tx, stream, network));
+  }
+
+  /** Returns the streams that end for another one, none of them of a payer. Refuses with UNAVAILABLE if another one has to wait instead. */
+  private losersFor(newcomer: Holder): EventStream[] {
+    // The newcomer comes first: where all have as many, those that are open stay.
+    const all = [undefined, ...[...this.open].filter((stream) => !stream.isOver)];
+    const losers = overShare(all, {
+      most: this.limits.inAll,
+      holderOf: (stream) => stream?.holder ?? newcomer,
+      mayLose: (stream) => !stream?.holder.hasPaid,
+    });
+    if (losers.includes(undefined))
+      throw new Refusal('UNAVAILABLE', 'too many streams of events are open at this moment; read pages, or try again');
+    return losers.filter((stream) => stream !== undefined);
   }
 
   /** Ends every stream. From then on none is opened. */

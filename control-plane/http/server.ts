@@ -147,7 +147,7 @@ export async function createHttpServer(
   demandProofs(app, platform);
   await documentApi(app, platform.abuse);
   enforcePolicies(app, platform);
-  boundLargeBodies(app, BODY_LIMIT_BYTES);
+  boundLargeBodies(app, platform, BODY_LIMIT_BYTES);
   for (const register of routesOf(platform, metrics))
     await app.register(
       named('routes', async (scope) => register(scope.withTypeProvider<TypeBoxTypeProvider>(), platform)),

@@ -8,7 +8,7 @@ let renters: Renter[];
 const sockets: Socket[] = [];
 beforeAll(async () => {
   test = await TestControlPlane.start();
-  renters = await Promise.all(Array.from({ length: 5 }, () => test.renter(0)));
+  renters = await Promise.all(Array.from({ length: 5 }, () => test.renter()));
 });
 afterEach(() => {
   for (const socket of sockets.splice(0)) socket.destroy();
@@ -50,4 +50,17 @@ it.each([LARGE, 'Transfer-Encoding: chunked'])('one caller may send four large b
 it('all callers together may send sixteen', async () => {
   const begun = renters.flatMap((renter) => Array.from({ length: 4 }, () => begin(renter, LARGE)));
   await eventually('four to be refused', () => refusedOf(begun) === 4);
+});
+
+it('half of them are of those that have never paid, and one account counts once for all its organizations', async () => {
+  const [one, two, three] = await Promise.all([test.renter(0), test.renter(0), test.renter(0)]);
+  const { id } = await one.api.post<{ id: string }>('/v1/orgs', { name: 'its second' });
+  const four = [1, 2, 3, 4];
+  const both = [...four.map(() => begin(one, LARGE)), ...four.map(() => begin(one, `${LARGE}\r\nX-Org-Id: ${id}`))];
+  await eventually('four of one account to be refused', () => refusedOf(both) === 4);
+  const others = four.map(() => begin(two, LARGE));
+  const third = begin(three, LARGE);
+  const gone = () => [...both, ...others].filter(({ socket, heard }) => socket.destroyed && heard() === '').length;
+  await eventually('one of another account to give way', () => gone() + refusedOf(others) === 1);
+  expect(third.heard()).toBe('');
 });

@@ -10,6 +10,7 @@ import {
   McpSessions,
   type Session,
 } from '../../control-plane/http/mcp/sessions.js';
+import type { Holder } from '../../control-plane/domain/shared-total.js';
 import { ApiClient } from '../harness/api-client.js';
 import { eventually } from '../../scripts/eventually.js';
 import { ManualClock } from '../harness/manual-clock.js';
@@ -237,10 +238,11 @@ it.each([
 });
 
 describe('the limits of all sessions', () => {
-  const session = (id: string, keyId: string, ended: string[]): Session =>
+  const session = (id: string, keyId: string, ended: string[], holder?: Holder): Session =>
     ({
       id,
       keyId,
+      holder: holder ?? { hasPaid: true, person: keyId, network: '' },
       changedBy: [],
       address: '',
       isStillAdmitted: () => true,
@@ -267,6 +269,24 @@ describe('the limits of all sessions', () => {
     sessions.endAll();
     expect(sessions.count).toBe(0);
     expect(() => add('late')).toThrow('stopping');
+  });
+
+  it('a free account that opens as many as it can ends its own, and nobody else loses any', () => {
+    const ended: string[] = [];
+    const sessions = new McpSessions(new ManualClock());
+    const free = (person: string) => ({ hasPaid: false, person, network: person });
+    for (let count = 0; count < 100; count += 1) sessions.add(session(`p${count}`, `paid ${count}`, ended));
+    for (let count = 0; count < 20; count += 1)
+      sessions.add(session(`f${count}`, `free ${count}`, ended, free(`${count}`)));
+    for (let key = 0; key < 34; key += 1)
+      for (let count = 0; count < MOST_OF_KEY; count += 1)
+        sessions.add(session(`a${key}.${count}`, `key ${key}`, ended, free('attacker')));
+    expect(ended.filter((id) => !id.startsWith('a'))).toEqual([]);
+    expect(sessions.count).toBe(100 + MOST_IN_ALL / 2);
+    sessions.add(session('f20', 'free 20', ended, free('20')));
+    for (let count = 100; count < 200; count += 1) sessions.add(session(`p${count}`, `paid ${count}`, ended));
+    expect(ended.filter((id) => !id.startsWith('a'))).toEqual([]);
+    expect(sessions.count).toBe(MOST_IN_ALL);
   });
 
   it('a session waits for eight answers at once', () => {

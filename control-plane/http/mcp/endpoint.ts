@@ -13,9 +13,10 @@ import { createMcpServer } from '../../../client/mcp/index.js';
 import { VERSION } from '../../../shared/version.js';
 import { Refusal } from '../../domain/refusal.js';
 import { identifyCaller, onCredentialChange } from '../../services/accounts/authenticate.js';
+import { holderOf } from '../../services/accounts/holders.js';
 import { hashToken } from '../../services/accounts/tokens.js';
 import type { Platform } from '../../services/system/platform.js';
-import { clientAddress } from '../client.js';
+import { clientAddress, clientNetwork } from '../client.js';
 import { callerOf, tokenOf } from '../policy.js';
 import { connectWithin, NOWHERE, type Sender } from './inject.js';
 import { McpSessions, type Session } from './sessions.js';
@@ -86,6 +87,7 @@ export class McpEndpoint {
     const id = platform.ids.hex(SESSION_ID_BYTES);
     const session: Session = {
       ...{ id, keyId, address: address() },
+      holder: platform.store.transact((tx) => holderOf(tx, caller.organizationId, clientNetwork(request))),
       changedBy: [hashToken(token), creatorId, caller.organizationId],
       transport: new WebStandardStreamableHTTPServerTransport({ sessionIdGenerator: () => id }),
       server: this.serverFor({ token, address: () => session.address }),

@@ -2,8 +2,9 @@ import type { McpServer, WebStandardStreamableHTTPServerTransport } from '@model
 import type { Clock, Timer } from '../../../shared/clock.js';
 import { HOUR_MS, MINUTE_MS } from '../../../shared/time.js';
 import { Refusal } from '../../domain/refusal.js';
+import { overShare, type Holder } from '../../domain/shared-total.js';
 
-/** The most sessions of one API key, and of all. */
+/** The most sessions of one API key, and of all: see {@link overShare}. */
 export const MOST_OF_KEY = 8;
 export const MOST_IN_ALL = 256;
 /** The most calls of one session that wait for their answer at once. */
@@ -16,6 +17,8 @@ export const AGE_MS = 24 * HOUR_MS;
 export interface Session {
   readonly id: string;
   readonly keyId: string;
+  /** Whose it is, as it was opened. */
+  readonly holder: Holder;
   /** By which changes its end is told: the hash of the token, the creator of the key, and the organization. */
   readonly changedBy: readonly string[];
   readonly server: McpServer;
@@ -34,7 +37,7 @@ interface Held {
   timer: Timer | undefined;
 }
 
-/** The open sessions, the one that was used longest ago first. Bounded for each key and in all: one more ends the first that nothing waits in. */
+/** The open sessions, the one that was used longest ago first. Bounded for each key and in all: one more ends one that nothing waits in. */
 export class McpSessions {
   private readonly held = new Map<string, Held>();
   private isClosed = false;
@@ -48,7 +51,7 @@ export class McpSessions {
   /** Makes room for a session, and adds it. Refuses with UNAVAILABLE if calls wait in all that could go, and once they were all ended. */
   add(session: Session): void {
     if (this.isClosed) throw new Refusal('UNAVAILABLE', 'the control plane is stopping; try again shortly');
-    this.makeRoom(session.keyId);
+    this.makeRoom(session);
     const held: Held = { session, endsAt: this.clock.monotonic() + AGE_MS, calls: 0, timer: undefined };
     this.note(held);
   }
@@ -94,10 +97,19 @@ export class McpSessions {
     for (const id of [...this.held.keys()]) this.end(id);
   }
 
-  private makeRoom(keyId: string): void {
-    const own = [...this.held.values()].filter(({ session }) => session.keyId === keyId);
-    if (own.length >= MOST_OF_KEY) this.endUnused(own);
-    else if (this.held.size >= MOST_IN_ALL) this.endUnused([...this.held.values()]);
+  private makeRoom(newcomer: Session): void {
+    const all = [...this.held.values()];
+    const own = all.filter(({ session }) => session.keyId === newcomer.keyId);
+    const unused = own.length < MOST_OF_KEY ? undefined : own.find(({ calls }) => calls === 0);
+    if (own.length >= MOST_OF_KEY && !unused) throw tooMany();
+    const rest = all.filter((each) => each !== unused).map(({ session }) => session);
+    const losers = overShare([...rest, newcomer], {
+      most: MOST_IN_ALL,
+      holderOf: ({ holder }) => holder,
+      mayLose: ({ id }) => (this.held.get(id)?.calls ?? 0) === 0,
+    });
+    if (losers.includes(newcomer)) throw tooMany();
+    for (const { id } of [...(unused ? [unused.session] : []), ...losers]) this.end(id);
   }
 
   /** Puts a session to the end of the line, and sets when it ends unless it is used again. */
@@ -109,11 +121,8 @@ export class McpSessions {
     const left = Math.min(IDLE_MS, held.endsAt - this.clock.monotonic());
     held.timer = this.clock.schedule(Math.max(0, left), () => this.end(id));
   }
+}
 
-  private endUnused(among: readonly Held[]): void {
-    const unused = among.find(({ calls }) => calls === 0);
-    if (!unused)
-      throw new Refusal('UNAVAILABLE', 'too many MCP sessions are open, and calls wait in all of them; end one');
-    this.end(unused.session.id);
-  }
+function tooMany(): Refusal {
+  return new Refusal('UNAVAILABLE', 'too many MCP sessions are open, and calls wait in all of them; end one');
 }

@@ -2,6 +2,8 @@ import { MINUTE_MS } from '../../../shared/time.js';
 import { compileOnce, query, rowById, sql, updateRows } from '../../store/sql.js';
 import type { Row } from '../../store/schema.js';
 import type { Tx } from '../../store/store.js';
+import type { Holder } from '../../domain/shared-total.js';
+import { holderOf } from '../accounts/holders.js';
 import { findEvent } from '../events/read.js';
 import type { Flights } from './flights.js';
 import type { Claim } from './message.js';
@@ -19,15 +21,15 @@ const ENDPOINTS_A_RUN = 500;
 /** More than an endpoint can have under way, so that one delivery that is not is among them. */
 const DELIVERIES_AT_ONCE = 3;
 
-type Due = Pick<Row<'webhook_endpoints'>, 'id' | 'organization_id' | 'failures'>;
+type Due = Pick<Row<'webhook_endpoints'>, 'id' | 'organization_id' | 'failures'> & { holder: Holder };
 
 /**
- * Claims deliveries that are due, as many as `flights` leaves room for, and adds them there. Organizations with fewer attempts under way
+ * Claims deliveries that are due, as many as `flights` leaves room for, and adds them there. People with fewer attempts under way
  * come first, then endpoints that have waited for longer. A claimed delivery is due again after a minute, unless it has a result by then.
  */
 export function claimDue(tx: Tx, flights: Flights): Claim[] {
   if (flights.isFull) return [];
-  const due = tx.all(dueEndpoints({ now: tx.now }));
+  const due = withHolders(tx, tx.all(dueEndpoints({ now: tx.now })));
   const open = new Set(due);
   const claims: Claim[] = [];
   for (let next = nextOf(open, flights); next; next = nextOf(open, flights)) {
@@ -36,8 +38,9 @@ export function claimDue(tx: Tx, flights: Flights): Claim[] {
       open.delete(next);
       continue;
     }
-    flights.add({ endpointId: next.id, organizationId: next.organization_id, deliveryId: claim.delivery.id });
-    claims.push(claim);
+    const { organization_id: organizationId, holder } = next;
+    flights.add({ endpointId: next.id, organizationId, holder, deliveryId: claim.delivery.id });
+    claims.push({ ...claim, holder });
   }
   const looked = new Set([
     ...claims.map(({ endpoint }) => endpoint.id),
@@ -50,10 +53,20 @@ export function claimDue(tx: Tx, flights: Flights): Claim[] {
 function nextOf(open: Iterable<Due>, flights: Flights): Due | undefined {
   let best: Due | undefined;
   for (const one of open) {
-    if (!flights.allows({ endpointId: one.id, organizationId: one.organization_id, failures: one.failures })) continue;
-    if (!best || flights.of(one.organization_id) < flights.of(best.organization_id)) best = one;
+    if (best && flights.of(one.holder.person) >= flights.of(best.holder.person)) continue;
+    if (flights.allows({ endpointId: one.id, holder: one.holder, failures: one.failures })) best = one;
   }
   return best;
+}
+
+/** Adds whose each endpoint is; an organization has several, and is looked up once. */
+function withHolders(tx: Tx, endpoints: readonly Omit<Due, 'holder'>[]): Due[] {
+  const known = new Map<string, Holder>();
+  return endpoints.map((one) => {
+    const holder = known.get(one.organization_id) ?? holderOf(tx, one.organization_id);
+    known.set(one.organization_id, holder);
+    return { ...one, holder };
+  });
 }
 
 const dueEndpoints = compileOnce(({ now }: { now: number }) =>
@@ -65,7 +78,7 @@ const dueEndpoints = compileOnce(({ now }: { now: number }) =>
     .limit(sql.lit(ENDPOINTS_A_RUN)),
 );
 
-function claimOf(tx: Tx, endpointId: string, flights: Flights): Claim | undefined {
+function claimOf(tx: Tx, endpointId: string, flights: Flights): Omit<Claim, 'holder'> | undefined {
   const endpoint = tx.get(rowById('webhook_endpoints', endpointId));
   if (!endpoint) return undefined;
   for (const delivery of tx.all(dueOf({ endpointId, now: tx.now }))) {

@@ -1,5 +1,6 @@
 import { Webhook } from 'standardwebhooks';
 import { VERSION } from '../../../shared/version.js';
+import type { Holder } from '../../domain/shared-total.js';
 import { TEST_TYPE } from '../../domain/webhook.js';
 import type { Row } from '../../store/schema.js';
 import { envelopeOf, sourceOf, type Envelope } from '../events/envelope.js';
@@ -8,6 +9,8 @@ import { secretsOf } from './secrets.js';
 
 /** What one attempt is made of. `event` is null for a test. */
 export interface Claim {
+  /** Whose it is. */
+  holder: Holder;
   endpoint: Row<'webhook_endpoints'>;
   delivery: Row<'webhook_deliveries'>;
   event: Row<'events'> | null;
@@ -16,7 +19,7 @@ export interface Claim {
 /** Returns the body of a delivery, and its headers with a signature by each secret that is valid now. */
 export function signedMessage(
   platform: Pick<Platform, 'publicUrl' | 'encryption' | 'clock'>,
-  { endpoint, delivery, event }: Claim,
+  { endpoint, delivery, event }: Omit<Claim, 'holder'>,
 ): { headers: Record<string, string>; body: string } {
   const now = platform.clock.now();
   const body = JSON.stringify(event ? envelopeOf(platform, event) : envelopeOfTest(platform, { endpoint, delivery }));
@@ -34,7 +37,10 @@ export function signedMessage(
   return { headers, body };
 }
 
-function envelopeOfTest(platform: Pick<Platform, 'publicUrl'>, { endpoint, delivery }: Omit<Claim, 'event'>): Envelope {
+function envelopeOfTest(
+  platform: Pick<Platform, 'publicUrl'>,
+  { endpoint, delivery }: Pick<Claim, 'endpoint' | 'delivery'>,
+): Envelope {
   return {
     specversion: '1.0',
     id: delivery.id,

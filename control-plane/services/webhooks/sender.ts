@@ -63,7 +63,7 @@ export class WebhookSender {
   }
 
   private begin(claim: Claim): void {
-    const { endpoint, delivery } = claim;
+    const { endpoint, delivery, holder } = claim;
     const controller = new AbortController();
     const timer = this.platform.clock.schedule(ATTEMPT_MS, () => controller.abort(new WebhookFailure('timed_out')));
     const done = this.attempt(claim, controller.signal)
@@ -72,7 +72,8 @@ export class WebhookSender {
         timer.cancel();
         if (this.flights.get(delivery.id)?.controller === controller) this.flights.delete(delivery.id);
       });
-    const owner = { endpointId: endpoint.id, organizationId: endpoint.organization_id, deliveryId: delivery.id };
+    const organizationId = endpoint.organization_id;
+    const owner = { endpointId: endpoint.id, organizationId, holder, deliveryId: delivery.id };
     this.flights.set(delivery.id, { ...owner, controller, done });
   }
 
