@@ -179,6 +179,26 @@ describe.each(GUIDES)('%s', (file) => {
   });
 });
 
+it('npm installs files and packages that are meant, never a repository of a stranger', () => {
+  const documents = execFileSync('git', ['ls-files', '*.md'], { cwd: ROOT, encoding: 'utf8' }).trim().split('\n');
+  const { dependencies, devDependencies } = JSON.parse(read('package.json')) as Record<string, object>;
+  const packages = { ...dependencies, ...devDependencies };
+  const told = documents.flatMap((file) =>
+    [...read(file).matchAll(/\b(npm (?:install|i|add|exec)|npx)((?: [^\s`#;&|]+)+)/g)].flatMap(
+      ([line, tool, rest = '']) => {
+        const names = rest
+          .trim()
+          .split(' ')
+          .filter((word) => !word.startsWith('-'));
+        return (tool === 'npx' ? names.slice(0, 1) : names).map((name) => ({ file, line, name }));
+      },
+    ),
+  );
+  const isFile = (name: string) => /^\.\/[\w./-]+\.tgz$/.test(name);
+  expect(told.filter(({ name }) => isFile(name)).length).toBeGreaterThanOrEqual(4);
+  expect(told.filter(({ name }) => !isFile(name) && !(name in packages))).toEqual([]);
+});
+
 it('settings that the day-two guide names are read', () => {
   const settings = [...read('docs/day-two.md').matchAll(/GPURENT_[A-Z_]*[A-Z]/g)].map(([name]) => name);
   const readers = ['control-plane/config.ts', 'control-plane/payments/stripe.ts', 'agent/config.ts'];

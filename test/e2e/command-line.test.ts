@@ -5,6 +5,8 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { eventually } from '../../scripts/eventually.js';
+import { VERSION } from '../../shared/version.js';
+import { blockOf, commandsIn, inlineOf } from '../harness/guide-blocks.js';
 import { RealPlatform, RealRenter } from '../harness/real.js';
 
 const execute = promisify(execFile);
@@ -57,10 +59,16 @@ async function gpurent(...args: string[]): Promise<Ended> {
 const ssh = (...command: string[]) => gpurent('ssh', 'box', '-i', renter.keyFile, '--', ...command);
 
 it('from npm install to a shell in three commands', async () => {
-  const packed = real.path('packed');
-  execFileSync('scripts/pack-clients', [packed], { cwd: ROOT, stdio: 'ignore' });
-  const [file = ''] = readdirSync(packed).filter((name) => /^gpurent-\d/.test(name));
-  await execute('npm', ['install', '-g', '--offline', '--prefix', real.path('npm'), join(packed, file)], { env });
+  const release = real.path('release');
+  execFileSync('scripts/pack-clients', [join(release, 'clients')], { cwd: ROOT, stdio: 'ignore' });
+  // As the guides say it. Neither the registry nor a repository is asked.
+  const npm = { npm_config_offline: 'true', npm_config_git: '/bin/false', npm_config_prefix: real.path('npm') };
+  const install = (folder: string, command: string) =>
+    execute('bash', ['-c', command], { cwd: join(release, folder), env: { ...env, ...npm } });
+  const [fromGuide = ''] = commandsIn(blockOf('docs/cli.md', 'The command line'));
+  await install('clients', fromGuide);
+  await execute('npm', ['uninstall', '-g', 'gpurent'], { env: { ...env, ...npm } });
+  await install('.', inlineOf('docs/operator.md', `npm install -g ./clients/gpurent-${VERSION}.tgz`));
 
   const url = real.api.baseUrl;
   const signingIn = execute('gpurent', ['login', url], { env, timeout: LONG_MS });

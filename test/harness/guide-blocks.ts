@@ -37,6 +37,14 @@ export function namedBlocks(file: string, text = readGuide(file)): Block[] {
   ).blocks;
 }
 
+/** The first shell block below a heading. */
+export function blockOf(file: string, heading: string): string {
+  const name = `${file.replace(/^.*\//, '')}: ${heading}`;
+  const found = namedBlocks(file).find((block) => block.name === name);
+  if (!found) throw new Error(`${file} has no shell block below "${heading}"`);
+  return found.text;
+}
+
 /** The commands of a block, each with its continued lines and here-documents. */
 export function commandsIn(block: string): string[] {
   const commands: string[] = [];
