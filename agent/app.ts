@@ -19,7 +19,7 @@ import { gpuDriver } from './host/gpus.js';
 import { requireGuestTools } from './host/guest-tools.js';
 import { diskFreeGb, freeShareOf, publicAddressOf, readBootId, readInventory } from './host/inventory.js';
 import { EgressGuard, removeEgressRules } from './host/network/egress-guard.js';
-import { hostKeyAt } from './host/network/ssh-host-key.js';
+import { HostKeys } from './host/network/ssh-host-key.js';
 import { PortAllocator } from './host/ports.js';
 import type { Snapshot } from './status/snapshot.js';
 import { StatusServer, askAgent } from './status/status-server.js';
@@ -182,7 +182,7 @@ function dockerHost(config: AgentConfig, hostId: string, logger: Logger, clock: 
     accessFiles: canaryAccess,
   });
   const canary = new Canary(canaryRuntime, () => requireEmptyImage(engine, CANARY_IMAGE), clock, logger);
-  const known = { enforcesQuota: host.hasDiskQuota, vmSupport: support };
+  const known = { enforcesQuota: host.hasDiskQuota, vmSupport: support, hostKeys: HostKeys.of(host) };
   return { dataRoot, engine, gpus, quota, root, cache, guard, host, jobs, networks, support, runtime, canary, known };
 }
 
@@ -241,7 +241,7 @@ export async function createAgent(
       // With a host name per instance, browsers do not share cookies between instances.
       addressOf: async (instanceId) =>
         config.namePerInstance ? `${instanceId}.${config.publicAddress}` : host.publicAddress(),
-      hostKeyAt: (port) => hostKeyAt(host.bindAddress === '0.0.0.0' ? '127.0.0.1' : host.bindAddress, port),
+      ...made.known.hostKeys.parts,
       answers: speaksHttp,
     },
     instruments: { locate: (instanceId) => runtime.locate(instanceId), accounts: readAccounts, diskUse: diskUseOf },

@@ -64,7 +64,10 @@ export interface Parts {
   /** Outlives a lost journal. */
   haltedRuns: HaltedRuns;
   /** The guards and addresses of workloads' web ports. */
-  web: Pick<EndpointParts, 'portGuard' | 'addressOf' | 'answers' | 'hostKeyAt'>;
+  web: Pick<EndpointParts, 'portGuard' | 'addressOf' | 'answers' | 'hostKeyAt'> & {
+    /** Returns why SSH host keys could not be read the last time; empty if they could. */
+    hostKeyFault: () => string;
+  };
   /** How the host measures what workloads use; null: it does not. */
   instruments: Instruments | null;
   /** The doctor's checks, whose findings are reported; none: none are. */
@@ -179,6 +182,7 @@ export function assembleAgent(parts: Parts): Agent {
         dockerAvailable,
         obstacle: obstacleOf(hands),
         unanswered: runtime.unansweredCalls(),
+        hostKeyFault: parts.web.hostKeyFault(),
         diskFreeGb: dockerAvailable ? await parts.diskFreeGb() : 0,
         workloads: listed.map((workload) => statusOf(workload, journal)),
         commands: [...counts.values()],

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../shared/clock.js';
 import type { AgentConfig } from '../config.js';
 import type { GpuDriver } from '../host/gpus/driver.js';
+import { HostKeys } from '../host/network/ssh-host-key.js';
 import { Engine } from '../runtime/docker/engine.js';
 import { probeDiskQuota } from '../runtime/docker/quota-probe.js';
 import { RunnerJobs } from '../runtime/docker/vm/runner-job.js';
@@ -10,6 +11,7 @@ import { dockerChecks } from './docker-checks.js';
 import type { Check } from './finding.js';
 import { gpuChecks } from './gpu-checks.js';
 import { hostChecks } from './host-checks.js';
+import { hostKeyChecks } from './host-key-checks.js';
 import { leftChecks } from './left-checks.js';
 import { linkChecks, type AskDaemon } from './link-checks.js';
 import { versionChecks } from './version-checks.js';
@@ -20,6 +22,7 @@ export interface Costly {
   /** Returns whether Docker enforces the sizes of disks. */
   enforcesQuota: () => Promise<boolean>;
   vmSupport: Pick<VmSupport, 'whyUnsupported'>;
+  hostKeys: Pick<HostKeys, 'check'>;
 }
 
 /** Returns the checks of `gpurent-agent doctor`, which a running agent makes too. */
@@ -33,6 +36,7 @@ export function checksOf(
   return [
     ...linkChecks(config, clock, ask),
     ...hostChecks(config),
+    ...hostKeyChecks(costly.hostKeys, ask),
     ...dockerChecks(config, clock, costly.enforcesQuota),
     ...leftChecks(config, clock),
     ...versionChecks(config, clock),
@@ -48,5 +52,6 @@ function findOut(config: AgentConfig, clock: Clock, gpus: GpuDriver): Costly {
   return {
     enforcesQuota: () => probeDiskQuota(engine, config.guestTools),
     vmSupport: new VmSupport(engine, jobs, config.vms, gpus, clock),
+    hostKeys: HostKeys.of(config),
   };
 }

@@ -7,11 +7,12 @@ import { loadIdentity, type Identity } from '../link/identity.js';
 import { probe } from '../link/probe.js';
 import { bad, good, type Check, type Finding } from './finding.js';
 
-/** The connection state in the daemon's status. A daemon of an older release sends only `connected`. */
+/** What the checks read of the daemon's status. A daemon of an older release sends only `connected`. */
 interface Standing {
   connected: boolean;
   disconnected?: { reason: string } | null;
   refusal?: { at: string; reason: string; remedy: string } | null;
+  hostKeyFault?: string;
 }
 
 /** Asks the daemon for its status. Rejects when the daemon does not answer. */

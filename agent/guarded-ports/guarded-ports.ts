@@ -124,7 +124,7 @@ export class GuardedPorts {
     const { observer, hostKeyAt } = this.parts;
     const key = await hostKeyAt?.(workload.sshPort ?? 0).catch((error: unknown) => {
       const what = 'cannot ask SSH servers for their host keys, so renters cannot verify their first connection';
-      this.paced.write('warn', `${what}: ${messageOf(error)}; is ssh-keyscan (openssh-client) installed?`);
+      this.paced.write('warn', `${what}: ${messageOf(error)}; run "gpurent-agent doctor"`);
     });
     if (!key || !this.isCurrent(workload)) return false;
     observer.noteHostKey(workload, key);

@@ -18,6 +18,8 @@ export interface Snapshot extends GpuInventory {
   /** Why this host takes nothing new; empty when it does. */
   obstacle: string;
   diskFreeGb: number;
+  /** Why SSH host keys of instances could not be read the last time; empty if they could. */
+  hostKeyFault: string;
   /** Docker calls without an answer. */
   unanswered: UnansweredCall[];
   workloads: WorkloadStatus[];
@@ -60,6 +62,7 @@ export function describeSnapshot(snapshot: Snapshot): string {
         ({ instanceId, what, ms }) =>
           `Docker has NOT answered for ${Math.floor(ms / MINUTE_MS)} minutes (${what} of ${instanceId}): restart it ("systemctl restart docker")`,
       ),
+    ...(snapshot.hostKeyFault === '' ? [] : [`SSH host keys can NOT be read: ${snapshot.hostKeyFault} (run doctor)`]),
     '',
     `${gpus.length} GPUs (driver ${snapshot.driverVersion || 'none'}, CUDA ${snapshot.cudaVersion || 'none'})`,
     ...gpus.map(({ index, uuid, model, healthy, reason }) => {

@@ -1,7 +1,13 @@
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
-import { hostKeyAt } from '../../agent/host/network/ssh-host-key.js';
+import { doubtful, good } from '../../agent/doctor/finding.js';
+import { hostKeyChecks } from '../../agent/doctor/host-key-checks.js';
+import { HostKeys } from '../../agent/host/network/ssh-host-key.js';
+import { runWithRightsOfUnit } from '../harness/unit-rights.js';
 
 let server: Server | undefined;
 afterEach(() => server?.close());
@@ -21,15 +27,47 @@ it.each([
   ['gives a line of a known_hosts file', (socket: Socket) => socket.end(`127.0.0.1 ssh-ed25519 ${'A'.repeat(68)}\n`)],
   ['hangs up', (socket: Socket) => socket.destroy()],
 ])('a server that %s has no host key', async (_what, answers) => {
-  expect(await hostKeyAt('127.0.0.1', await serverThat(answers))).toBe('');
+  const keys = new HostKeys('127.0.0.1');
+  expect(await keys.at(await serverThat(answers))).toBe('');
+  expect(keys.fault).toBe('');
 });
 
-it('a host without ssh-keyscan says so', async () => {
+const findingOf = async (keys: HostKeys, hostKeyFault = '') =>
+  (await hostKeyChecks(keys, async () => ({ connected: true, hostKeyFault }))[0]?.look())?.[0];
+
+it.each([
+  ['has no ssh-keyscan', '#!/bin/sh\nexit 127\n', 0o755, /ssh-keyscan is not installed/],
+  ['cannot run it as another account', '', 0o644, /ssh-keyscan cannot be run as an account without rights: .*EACCES/],
+])('a host that %s says so, and its doctor what to do', async (_what, timeout, mode, why) => {
+  const folder = mkdtempSync(join(tmpdir(), 'gpurent-path-'));
+  chmodSync(folder, 0o755);
+  writeFileSync(join(folder, 'timeout'), timeout, { mode });
   const path = process.env['PATH'];
-  process.env['PATH'] = '/nowhere';
+  process.env['PATH'] = folder;
   try {
-    await expect(hostKeyAt('127.0.0.1', 9)).rejects.toThrow('ENOENT');
+    const keys = new HostKeys('127.0.0.1');
+    await expect(keys.at(9)).rejects.toThrow(why);
+    expect(keys.fault).toMatch(why);
+    expect(await findingOf(keys)).toMatchObject({
+      ...{ verdict: 'doubtful', what: expect.stringMatching(why) as string },
+      advice: expect.stringContaining('openssh-client') as string,
+    });
   } finally {
     process.env['PATH'] = path;
+    rmSync(folder, { recursive: true });
   }
+});
+
+it('the doctor, who has more rights, says what the agent cannot do', async () => {
+  const keys = new HostKeys('127.0.0.1');
+  expect(await findingOf(keys)).toEqual(good(expect.stringContaining('can be read') as string));
+  expect(await findingOf(keys, 'spawn timeout EPERM')).toEqual(
+    doubtful(expect.stringContaining('spawn timeout EPERM') as string, expect.stringContaining('CAP_SETUID') as string),
+  );
+});
+
+/** Becoming another account takes a right that only root has. */
+it.runIf(process.getuid?.() === 0)('the unit of the agent has the rights to become another account', () => {
+  const asNobody = `require('child_process').execFile('id', ['-u'], { uid: 65534, gid: 65534 }, (error, stdout) => console.log(error ? error.code : stdout.trim()))`;
+  expect(runWithRightsOfUnit(process.execPath, ['-e', asNobody])).toBe('65534');
 });

@@ -15,6 +15,7 @@ const EMPTY = {
   obstacle: '',
   diskFreeGb: 0,
   unanswered: [],
+  hostKeyFault: '',
   gpus: [],
   workloads: [],
   commands: [],

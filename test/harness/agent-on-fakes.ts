@@ -29,6 +29,7 @@ export function agentOnFakes(given: Given, docker: Partial<Parts['docker']> = {}
       portGuard: { scheme: 'http', set: async () => {}, complete: () => {} },
       addressOf: async () => '',
       hostKeyAt: null,
+      hostKeyFault: () => '',
       answers: async () => true,
     },
     haltedRuns: new HaltedRunsInMemory(),

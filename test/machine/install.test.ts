@@ -4,6 +4,7 @@ import { eventually } from '../../scripts/eventually.js';
 import { SAMPLE_IMAGE } from '../harness/docker.js';
 import { atNight } from '../harness/at-night.js';
 import { SystemdMachine, releaseTarball } from '../rig/systemd-machine.js';
+import { runInSandbox } from '../rig/unit-sandbox.js';
 
 const PASSWORD = 'the password of an operator';
 const SECRET = 'a-value-that-nobody-may-read-in-a-log';
@@ -166,7 +167,7 @@ describe('a release, unpacked on a machine with Node and Docker,', () => {
     };
     expect(identity.proof.kind).toBe('certificate');
     expect((await machine.attempt('curl -sS --max-time 5 http://127.0.0.1:8090/')).ok).toBe(false);
-    expect(await exposure(AGENT)).toBeLessThanOrEqual(4.1);
+    expect(await exposure(AGENT)).toBeLessThanOrEqual(4.4);
     expect(await exposure(PROXY)).toBeLessThanOrEqual(2);
     // What is doubtful on a machine that was made for a test is neither.
     expect(await machine.sh('gpurent-agent doctor')).not.toMatch(/^BAD/m);
@@ -202,6 +203,43 @@ describe('a release, unpacked on a machine with Node and Docker,', () => {
     instanceId = (await api<{ id: string }>('POST', '/v1/instances', wanted)).id;
     await becomes('running');
     expect(await overSsh('echo kept > /root/mine; echo $PRIVATE')).toBe(SECRET);
+  });
+
+  it('tells the host key of its SSH server, which an account without rights has read', async () => {
+    const read = () => api<{ ssh_port: number; ssh_host_key: string | null }>('GET', `/v1/instances/${instanceId}`);
+    const key = await eventually('the host key', async () => (await read()).ssh_host_key ?? undefined, PATIENCE_MS);
+    const scanned = await machine.sh(`ssh-keyscan -t ed25519 -p ${(await read()).ssh_port} 127.0.0.1 2>/dev/null`);
+    expect(scanned.split(' ').slice(1).join(' ')).toBe(key);
+  });
+
+  it('is measured, by programs and files that the unit of the agent does not keep from it', async () => {
+    const used = async () => {
+      const usage = await api<Record<string, unknown[]>>('GET', `/v1/instances/${instanceId}/usage`);
+      const lists = ['cpu_cores', 'memory_used_bytes', 'network_in_bytes', 'ssh_sessions', 'port_connections'];
+      return lists.every((name) => usage[name]?.some((value) => value !== null));
+    };
+    await eventually('the measurements', used, PATIENCE_MS);
+    const path = `/v1/operator/machines/${await machineOf()}/findings`;
+    const read = async () => {
+      const told = await api<{ findings: { check: string; what: string }[] }>('GET', path, undefined, operator);
+      return told.findings.length > 0 && told.findings;
+    };
+    const found = await eventually('the findings', read, PATIENCE_MS);
+    const of = (check: string) => found.filter((one) => one.check === check).map(({ what }) => what);
+    expect(of('SSH host keys')).toEqual([expect.stringContaining('can be read')]);
+    expect(of('clock')).toEqual([expect.not.stringContaining('unknown')]);
+    expect(of('known vulnerabilities')).toContainEqual(expect.stringContaining('runc'));
+  });
+
+  it('has an agent whose unit lets it do what it does for GPUs and renters', async () => {
+    const said = await runInSandbox(machine, AGENT, [
+      'dmesg >/dev/null && echo kernel log',
+      'iptables-save >/dev/null && ip6tables-save >/dev/null && echo packet rules',
+      'setpriv --reuid 65534 --regid 65534 --clear-groups timeout --signal=KILL 10 id -u',
+      `gpurent-agent carry-out find ${instanceId} | grep -o '"state":"running"'`,
+      'cp /bin/true /usr/local/bin/planted 2>/dev/null || echo sealed',
+    ]);
+    expect(said).toEqual(['kernel log', 'packet rules', '65534', '"state":"running"', 'sealed']);
   });
 
   it('guards its ports in a process that is not root', async () => {

@@ -125,6 +125,7 @@ export class SimHost {
         portGuard: { scheme: 'http', set: async () => {}, complete: () => {} },
         addressOf: async () => '203.0.113.1',
         hostKeyAt: null,
+        hostKeyFault: () => '',
         answers: async () => true,
       },
       prepare: async () => {
