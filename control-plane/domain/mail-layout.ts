@@ -34,7 +34,12 @@ function introOf(content: MailContent): string[] {
 function footerOf(content: MailContent, links: MailLinks, unsubscribeUrl: string | null): string[] {
   const from = `This mail is from the GPU marketplace at ${links.api}.`;
   const categories = new Set(itemsOf(content).map(categoryOf));
-  if (categories.has('invites')) return [from, 'You get it because somebody has named your address in an invitation.'];
+  if (categories.has('invites'))
+    return [
+      from,
+      'You get it because somebody has named your address in an invitation.',
+      ...(unsubscribeUrl === null ? [] : [`No more invitations by mail: ${unsubscribeUrl}`]),
+    ];
   if (categories.has('security'))
     return [from, 'It is about the security of your account, so it cannot be switched off.'];
   const choose = `Choose which mails you get: ${links.profile}`;

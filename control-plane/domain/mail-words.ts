@@ -34,7 +34,24 @@ function plain(text: string): string {
   return text.replace(UNPRINTABLE, ' ').trim();
 }
 
-const quoted = (name: string) => `"${oneLine(name)}"`;
+/** What a mail shows at most of a text that a stranger has chosen. */
+const MOST_QUOTED = 40;
+
+/**
+ * Quotes a text that a stranger has chosen, of at most 40 characters, in which no mail program finds a link: where it could go on from a
+ * dot, a slash or an @, there are brackets.
+ */
+export function quoted(text: string): string {
+  const broken = oneLine(text.normalize('NFKC'))
+    .replace(/["\u201c\u201d]/g, "'")
+    .replace(/[.\u3002](?=\S)/gu, '[.]')
+    .replace(/\/(?=\/)/g, '/ ')
+    .replace(/:(?=\S)/g, '[:]')
+    .replace(/@/g, '[at]');
+  const characters = Array.from(broken);
+  const shown = characters.length > MOST_QUOTED ? `${characters.slice(0, MOST_QUOTED - 1).join('')}…` : broken;
+  return `"${shown}"`;
+}
 
 type Link = Extract<MailItem, { token: string; kind: 'password_reset' | 'sign_up' }>;
 
@@ -176,8 +193,8 @@ const AS: Readonly<Record<Role, string>> = {
 function inviteWords(item: MailItem & { kind: 'invite' }, { api, acceptInvite }: MailLinks): MailWords {
   const { organization, invited_by, role, token, expires_at } = item;
   return {
-    subject: `Invitation to the organization ${quoted(organization)}`,
-    happened: `${oneLine(invited_by)} invites you to the organization ${quoted(organization)}, which rents GPUs at ${api}.`,
+    subject: 'Invitation to an organization that rents GPUs',
+    happened: `Somebody with the account ${quoted(invited_by)} invites you to an organization at ${api}. They call it ${quoted(organization)}.`,
     means: `You would be ${AS[role]} of it. The invitation ends at ${at(expires_at)}, and only works with the e-mail address that got this mail.`,
     todo: [
       `Accept the invitation; if you have no account, you create one there: ${acceptInvite(token)}`,

@@ -153,13 +153,50 @@ export const MAIL_LIMITS = {
   waiting: 50,
   /** Members who are told of one event. */
   membersTold: 100,
-  /** Invitations of an organization in 24 hours. */
-  invitesADay: 20,
-  /** Invitations to one address in 24 hours, from all organizations. */
-  invitesToOneADay: 10,
-  /** On their way to the server at once. */
-  inFlight: 5,
+  /** On their way to the server at once, by how urgent they are: the last places are for what is more urgent. */
+  inFlight: [5, 4, 3, 3],
+  /** Of these, of one sender of the least urgent ones. */
+  inFlightOfSender: 2,
 } as const;
+
+/**
+ * Mails in 24 hours that somebody's act sends to addresses that have not asked for them. A sender is known who has a confirmed address, and
+ * who administers or pays for an organization that has paid.
+ */
+export const STRANGER_LIMITS = {
+  /** Of one sender. */
+  unknownSender: 5,
+  knownSender: 50,
+  /** To one address, from all senders that are not known; and from all. */
+  toOneFromUnknown: 3,
+  toOne: 10,
+  /** From one network, of one kind. */
+  network: 100,
+} as const;
+
+/** How many kinds of urgency there are. */
+export const URGENCIES = [0, 1, 2, 3] as const;
+export type Urgency = (typeof URGENCIES)[number];
+
+const URGENCY: Readonly<Record<MailCategory, Urgency>> = {
+  security: 0,
+  low_balance: 1,
+  disks: 1,
+  money: 1,
+  caps: 1,
+  suspension: 1,
+  notices: 2,
+  invites: 3,
+};
+
+/** Returns how urgent a mail is: 0 what a person waits for or must know at once, 1 what costs money, 3 what nobody has asked for. */
+export function urgencyOf(content: MailContent): Urgency {
+  const all: Urgency[] = itemsOf(content).map((item) => URGENCY[categoryOf(item)]);
+  return all.reduce((least, each) => (each < least ? each : least), 3);
+}
+
+/** How much later than the one before it each further waiting mail of a sender has its turn. */
+export const TURN_MS = MINUTE_MS;
 
 /** For so long a mail is tried. */
 export const MAIL_TRIED_MS = 24 * HOUR_MS;

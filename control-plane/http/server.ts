@@ -38,6 +38,7 @@ import { RequestLogger } from './request-logger.js';
 import { accountLinkRoutes } from './routes/account-links.js';
 import { deviceCodeRoutes } from './routes/device-codes.js';
 import { accountRoutes, authRoutes } from './routes/accounts.js';
+import { ownInviteRoutes } from './routes/own-invites.js';
 import { apiKeyRoutes } from './routes/api-keys.js';
 import { auditLogRoutes } from './routes/audit-log.js';
 import { billingRoutes } from './routes/billing.js';
@@ -172,6 +173,7 @@ function routesOf(platform: Platform, metrics: Metrics): Routes[] {
     healthRoutes,
     metricsRoutes(metrics, streams),
     accountRoutes,
+    ownInviteRoutes,
     apiKeyRoutes,
     auditLogRoutes,
     authRoutes,

@@ -145,6 +145,8 @@ export interface Schema {
     disks_kept_until: number | null;
     suspension_told_hours: number | null;
     suspension_look_at: number | null;
+    /** Null: an earlier release has made it. */
+    founded_by: string | null;
     second_factor_since: number | null;
   };
   memberships: { organization_id: string; user_id: string; role: Role; joined_at: number };
@@ -441,7 +443,23 @@ export interface Schema {
     next_attempt_at: number;
     attempted_at: number | null;
     finished_at: number | null;
+    /** The lower, the sooner: see `urgencyOf`. */
+    urgency: number;
+    /** Whose act or organization it is of; null: no one's. */
+    sender: string | null;
+    /** In which order mails of the same urgency are sent. */
+    turn: number;
   };
+  mails_to_strangers: {
+    id: string;
+    kind: 'invite' | 'sign_up';
+    user_id: string | null;
+    is_known: Flag;
+    address: string;
+    network: string | null;
+    created_at: number;
+  };
+  refused_invite_mails: { address: string; since: number };
   mail_positions: { stream: string; number: number };
   mail_preferences: { user_id: string; category: MailChoice; enabled: Flag; changed_at: number };
   known_networks: { user_id: string; network: string; seen_at: number };

@@ -204,6 +204,14 @@ const USE_CASES: Readonly<Record<string, UseCase>> = {
     const { token } = await admin().post<{ token: string }>('/v1/orgs/current/invites', { email: guest.email });
     return of(guest.api, `POST /v1/invites/${token}/accept`);
   },
+  'accept an invitation without its token': async () => {
+    const guest = await world.test.renter();
+    const user = query.updateTable('users').set({ email_verified_at: 1 }).where('id', '=', guest.userId);
+    world.test.core.platform.store.transact((tx) => tx.run(user));
+    const invitation = { email: guest.email };
+    const { invite } = await admin().post<{ invite: { id: string } }>('/v1/orgs/current/invites', invitation);
+    return of(guest.api, `POST /v1/me/invites/${invite.id}/accept`);
+  },
   'change a role': async () =>
     of(admin(), `PATCH /v1/orgs/current/members/${(await world.join()).userId}`, { role: 'admin' }),
   'remove a member, with their keys': async () => {

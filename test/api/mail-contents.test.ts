@@ -1,3 +1,4 @@
+import LinkifyIt from 'linkify-it';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { EventData } from '../../control-plane/domain/event.js';
 import { recordEvent } from '../../control-plane/services/events/record.js';
@@ -35,6 +36,15 @@ afterAll(async () => {
   await smtp.stop();
   await test.stop();
 });
+
+const linkify = new LinkifyIt({ fuzzyLink: true, fuzzyEmail: true, fuzzyIP: true });
+
+/** The text of HTML, as a browser shows it. */
+function convertedText(markup: string): string {
+  const text = markup.replace(/<[^>]*>/g, '\n');
+  const entities = { '&lt;': '<', '&gt;': '>', '&quot;': '"', '&#39;': "'", '&amp;': '&' };
+  return Object.entries(entities).reduce((shown, [entity, character]) => shown.replaceAll(entity, character), text);
+}
 
 type Mailed =
   | 'billing.balance_low'
@@ -256,18 +266,58 @@ describe('an invitation', () => {
     const received = await only();
     expectProper(received);
     expect(received.to).toBe('Guest@example.com');
-    expect(received.mail.subject).toBe('Invitation to the organization "Renter\'s organization"');
+    expect(received.mail.subject).toBe('Invitation to an organization that rents GPUs');
     const accept = `${PUBLIC_URL}/accept-invite?token=${answer.token}`;
     expect(received.mail.text).toContain(accept);
     expect(received.mail.html).toContain(accept);
-    expect(received.mail.text).toContain(`${renter.email} invites you`);
+    expect(received.mail.text).toContain(`"${renter.email.replace('@', '[at]').replace('.', '[.]')}" invites you`);
+    expect(received.mail.text).toContain('They call it "Renter\'s organization".');
     expect(received.mail.text).toContain('an admin of it');
-    expect(received.raw).not.toMatch(/unsubscribe/i);
+    expect(received.raw).not.toMatch(/^List-Unsubscribe/im);
     const signedUp = await test.api.request('POST', '/v1/auth/sign-up', {
       ...{ email: 'guest@example.com', password: 'a fine password', name: 'Guest' },
       invite_token: answer.token,
     });
     expect(signedUp).toMatchObject({ status: 202, body: { mailed: 'if_possible' } });
+  });
+
+  it.each([
+    'win.evil.example',
+    'https://evil.example/x',
+    'evil.com/claim',
+    'www.evil.com',
+    'localhost//evil',
+    'ｅｖｉｌ．ｃｏｍ',
+    'evil。com',
+    'evil․com',
+    'mailto:me@evil.com',
+    'help@evil.com',
+    '//evil.com',
+    'http:evil.com',
+    '"</p><a href="https://evil.com">x</a>',
+    `${'long '.repeat(7)}evil.com evil.com`,
+  ])('quotes words of strangers, with nothing in them that is a link: %s', async (words) => {
+    const name = `Free ${words}`.slice(0, 64);
+    const { store } = test.core.platform;
+    const renamed = query.updateTable('organizations').set({ name }).where('id', '=', renter.organizationId);
+    const inviter = query.updateTable('users').set({ email: 'www.evil.com@evil.com' });
+    store.transact((tx) => {
+      tx.run(renamed);
+      tx.run(inviter.where('id', '=', renter.userId));
+    });
+    await renter.api.post('/v1/orgs/current/invites', { email: 'a@example.com' });
+    const { mail } = await only();
+    expect(mail.subject).toBe('Invitation to an organization that rents GPUs');
+    const shown = convertedText(String(mail.html));
+    for (const text of [mail.text ?? '', shown]) {
+      const quotes = [...text.matchAll(/"([^"]*)"/g)].map(([, quote = '']) => quote);
+      expect(quotes).toHaveLength(2);
+      expect(Math.max(...quotes.map((quote) => Array.from(quote).length))).toBeLessThanOrEqual(40);
+      expect(quotes[1]).toContain('Free');
+      for (const { url } of linkify.match(text) ?? []) expect(url.startsWith(PUBLIC_URL), url).toBe(true);
+    }
+    const hrefs = [...String(mail.html).matchAll(/href="([^"]*)"/g)].map(([, href = '']) => href);
+    expect(hrefs.every((href) => href.startsWith(`${PUBLIC_URL}/`) || href === PUBLIC_URL)).toBe(true);
   });
 
   it('leaves no token in the database, not before it is sent and not after', async () => {

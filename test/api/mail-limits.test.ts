@@ -162,53 +162,6 @@ it('the last twenty networks of a user are remembered, for half a year', async (
   await settled();
 });
 
-describe('invitations', () => {
-  const invite = (api = renter.api, email = `guest${++guests}@example.com`) =>
-    api.request<{ code?: string; limit?: number; mailed?: boolean }>('POST', '/v1/orgs/current/invites', { email });
-  let guests = 0;
-
-  it('are twenty in a day for an organization, also where some are withdrawn', async () => {
-    for (let count = 0; count < 20; count++) {
-      const answer = await invite();
-      expect(answer).toMatchObject({ status: 201, body: { mailed: true } });
-      if (count < 3) {
-        const { id } = (answer.body as unknown as { invite: { id: string } }).invite;
-        await renter.api.delete(`/v1/orgs/current/invites/${id}`);
-      }
-      test.clock.advance(1_000);
-    }
-    await settled();
-    const before = test.dump();
-    const refused = await invite();
-    expect(refused).toMatchObject({ status: 409, body: { code: 'LIMIT_REACHED', limit: 20 } });
-    expect(test.dump()).toEqual(before);
-    // Another organization is free to.
-    expect((await invite((await test.renter(0)).api)).status).toBe(201);
-    await settled();
-    test.clock.advance(DAY_MS - 20_000);
-    expect((await invite()).status).toBe(201);
-    expect((await invite()).status).toBe(409);
-  });
-
-  it('to one address are mailed ten times in a day; the next only has its token', async () => {
-    const email = `popular${++guests}@example.com`;
-    for (let count = 0; count < 10; count++)
-      expect(await invite((await test.renter(0)).api, email)).toMatchObject({ status: 201, body: { mailed: true } });
-    const eleventh = await invite((await test.renter(0)).api, email.toUpperCase());
-    expect(eleventh).toMatchObject({ status: 201, body: { mailed: false } });
-    test.advance(1_000);
-    await settled();
-    expect(smtp.received).toHaveLength(5);
-    test.advance(HOUR_MS);
-    await settled();
-    expect(smtp.received).toHaveLength(6);
-    expect(smtp.received[5]?.mail.subject).toBe('5 more messages in one');
-    expect(smtp.received[5]?.mail.text?.match(/accept-invite\?token=inv_[0-9a-f]{48}/g)).toHaveLength(5);
-    test.clock.advance(DAY_MS);
-    expect(await invite((await test.renter(0)).api, email)).toMatchObject({ body: { mailed: true } });
-  });
-});
-
 describe('what a person has chosen', () => {
   const choose = (choices: object) => renter.api.request('PATCH', '/v1/me/mail', choices);
   const on = {
@@ -250,9 +203,8 @@ describe('what a person has chosen', () => {
     expect(smtp.received[5]?.mail.text).not.toContain('lasts less than');
   });
 
-  it('cannot be that there are no mails about security and invitations', async () => {
-    for (const field of ['security', 'invites'])
-      expect(await choose({ [field]: false })).toMatchObject({ status: 422, body: { code: 'VALIDATION_FAILED' } });
+  it('cannot be that there are no mails about security', async () => {
+    expect(await choose({ security: false })).toMatchObject({ status: 422, body: { code: 'VALIDATION_FAILED' } });
   });
 });
 

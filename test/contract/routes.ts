@@ -119,6 +119,8 @@ export const ROUTES: readonly Route[] = [
   route('DELETE /v1/me/second-factor-removal', 'account'),
   route('GET /v1/me/mail', 'account'),
   route('PATCH /v1/me/mail', 'account', { money: false }),
+  route('GET /v1/me/invites', 'account'),
+  of('invite', 'INVITE_NOT_FOUND', 'POST /v1/me/invites/{id}/accept', 'account'),
   of('unsubscribe_token', 'NOT_FOUND', 'GET /v1/mail/unsubscribe/{id}', 'public'),
   of('unsubscribe_token', 'NOT_FOUND', 'POST /v1/mail/unsubscribe/{id}', 'public'),
   of('organization', 'MEMBER_NOT_FOUND', 'DELETE /v1/me/organizations/{id}', 'account'),

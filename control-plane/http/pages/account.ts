@@ -2,6 +2,7 @@ import { Type } from 'typebox';
 import type { AccountCaller } from '../../domain/caller.js';
 import { changePassword, describeUser, signOut } from '../../services/accounts/accounts.js';
 import { countKeysOf } from '../../services/accounts/api-keys.js';
+import { acceptOwnInvite, listOwnInvites, type OwnInvite } from '../../services/accounts/invites.js';
 import { hasIssuers } from '../../services/accounts/issuers.js';
 import { endOtherSessions, endSession, listSessions, type SessionDetails } from '../../services/accounts/sessions.js';
 import { clearSessionCookie } from '../cookies.js';
@@ -18,6 +19,9 @@ const END_SESSION = '/account/sessions/end';
 const END_OTHERS = '/account/sessions/end-others';
 const SIGN_OUT = '/sign-out';
 const PASSWORD = '/account/password';
+const JOIN = '/account/invites/join';
+/** Shown at once; the others once these are accepted or have expired. */
+const MOST_INVITES = 50;
 /** No user has more. */
 const ALL_SESSIONS = 500;
 
@@ -50,6 +54,7 @@ export const accountPage: PageSpec = {
           : html`<ul>
               ${memberships.map(({ name, role }) => html`<li>${name} (${role})</li>`)}
             </ul>`,
+        ...invitesOf(view, caller),
         html`<h2>Password</h2>
           <p><a href="${PASSWORD}">Change the password</a></p>
           <p><a href="${SECOND_FACTORS}">Second factors: authenticator apps, passkeys, recovery codes</a></p>`,
@@ -59,6 +64,44 @@ export const accountPage: PageSpec = {
         sessionsOf(view, caller),
       ],
     };
+  },
+};
+
+const INVITE_ID: Field = { name: 'invite_id', label: null, wrong: 'This is no invitation to you.' };
+
+/** Shows the invitations to the address of the user, also those that were not mailed. */
+function invitesOf(view: View, caller: AccountCaller): Part[] {
+  const { items } = listOwnInvites(view.platform, caller, { limit: MOST_INVITES });
+  if (items.length === 0) return [];
+  return [
+    html`<h2>Invitations</h2>
+      <ul>
+        ${items.map(
+          (invite) =>
+            html`<li>To the organization ${invite.organization}, as ${invite.role}. ${joinButton(view, invite)}</li>`,
+        )}
+      </ul>`,
+  ];
+}
+
+function joinButton(view: View, { id, organization }: OwnInvite): Part {
+  const form = { action: JOIN, fields: [INVITE_ID], button: 'Join', isQuiet: true, about: organization } as const;
+  return formOf(form, { ...view, values: { invite_id: id } });
+}
+
+const joinBody = Type.Object({ invite_id: uuid('The invitation') });
+
+export const joinForm: FormSpec<typeof joinBody> = {
+  path: JOIN,
+  operation: 'submitJoin',
+  summary: 'Join the organization of an invitation to the own address',
+  page: accountPage,
+  fields: [INVITE_ID],
+  body: joinBody,
+  words: { INVITE_NOT_FOUND: 'This invitation was accepted, withdrawn, or has expired' },
+  submit: ({ invite_id }, visit) => {
+    acceptOwnInvite(visit.platform, userOf(visit), invite_id);
+    return pathTo(HOME, { done: 'joined' });
   },
 };
 

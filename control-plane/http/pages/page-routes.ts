@@ -1,7 +1,15 @@
 import type { FastifyInstance } from 'fastify';
 import type { Platform } from '../../services/system/platform.js';
 import { acceptInviteForm, acceptInvitePage } from './accept-invite.js';
-import { accountPage, endOthersForm, endSessionForm, passwordForm, passwordPage, signOutForm } from './account.js';
+import {
+  accountPage,
+  endOthersForm,
+  endSessionForm,
+  joinForm,
+  passwordForm,
+  passwordPage,
+  signOutForm,
+} from './account.js';
 import { approveDeviceForm, approveDevicePage, denyDeviceForm, deviceForm, devicePage } from './device.js';
 import { companyForm, companyPage, companyRoutes } from './company.js';
 import { claimForm, companiesPage, knownPage, linkForm, linkPage, unlinkForm } from './link-companies.js';
@@ -37,6 +45,7 @@ export function pageRoutes(app: FastifyInstance, platform: Platform): void {
   addForm(app, platform, signOutForm);
   addForm(app, platform, endSessionForm);
   addForm(app, platform, endOthersForm);
+  addForm(app, platform, joinForm);
   addForm(app, platform, passwordForm);
   addForm(app, platform, acceptInviteForm);
   addForm(app, platform, forgotForm);

@@ -51,7 +51,7 @@ export const User = Type.Object(
   },
   { title: 'User' },
 );
-const Organization = Type.Object({
+export const JoinedOrganization = Type.Object({
   id: uuid('The id of the organization'),
   name: text('The name of the organization'),
   role: roleOf('the user in the organization'),
@@ -61,7 +61,7 @@ export const Session = Type.Object(
     token: text('The session token: send it as `Authorization: Bearer`'),
     expires_at: timestamp('When the session ends, unless it is used before then'),
     user: meaning(User, 'The user who is signed in'),
-    organization: nullable(meaning(Organization, 'The active organization; null for a user who belongs to none')),
+    organization: nullable(meaning(JoinedOrganization, 'The active organization; null for a user who belongs to none')),
   },
   { title: 'Session' },
 );
@@ -223,7 +223,7 @@ export const accountRoutes: Routes = (app, platform) => {
         operationId: 'acceptInvite',
         summary: 'Join the organization of an invitation',
         params: Type.Object({ token: text('The token of the invitation') }),
-        response: { 200: Organization },
+        response: { 200: JoinedOrganization },
       },
     },
     (request) => acceptInvite(platform, accountOf(request), request.params.token),

@@ -16,12 +16,15 @@ const choices = {
   caps: flag('Whether you are told when 50, 80 and 100 percent of a cap of an organization or an API key are used up'),
   notices: flag('Whether you are told what the operator says about machines on which you have instances'),
 };
+const invites = flag(
+  'Whether invitations are mailed to your address. Without the mails you find them in `GET /v1/me/invites`. Whoever gets such a mail can end them, too',
+);
 const MailSettings = Type.Object(
   {
     sends_mail: flag('Whether this control plane sends mails; if not, the other fields have no effect'),
     ...choices,
     security: flag('Always true: you are told of sign-ins from new addresses'),
-    invites: flag('Always true: invitations are mailed to the address that they name'),
+    invites,
   },
   { title: 'MailSettings' },
 );
@@ -34,7 +37,7 @@ export const mailSettingsRoutes: Routes = (app, platform) => {
       config: { policy: ACCOUNT },
       schema: { operationId: 'getMailSettings', summary: 'Get which mails you get', response: { 200: MailSettings } },
     },
-    (request) => settingsView(platform, getMailChoices(platform, accountOf(request).userId)),
+    (request) => settingsView(platform, getMailChoices(platform, accountOf(request))),
   );
 
   app.patch(
@@ -44,17 +47,17 @@ export const mailSettingsRoutes: Routes = (app, platform) => {
       schema: {
         operationId: 'changeMailSettings',
         summary: 'Choose which mails you get',
-        description: 'Mails about security and invitations cannot be switched off.',
-        body: body(optional(choices)),
+        description: 'Mails about security cannot be switched off.',
+        body: body(optional({ ...choices, invites })),
         response: { 200: MailSettings },
       },
     },
-    (request) => settingsView(platform, changeMailChoices(platform, accountOf(request).userId, request.body)),
+    (request) => settingsView(platform, changeMailChoices(platform, accountOf(request), request.body)),
   );
 };
 
 function settingsView({ mail }: Platform, chosen: MailChoices) {
-  return { sends_mail: mail !== null, ...chosen, security: true, invites: true };
+  return { sends_mail: mail !== null, ...chosen, security: true };
 }
 
 const TokenParams = Type.Object({ token: text('The token in the mail') });
@@ -82,11 +85,12 @@ export const unsubscribeRoutes: Routes = (app, platform) => {
       },
     },
     (request, reply) => {
-      readUnsubscribeToken(platform.encryption, request.params.token);
-      return page(
-        reply,
-        '<p>Do you want no more of these warnings by mail?</p><form method="post"><button>No more mails</button></form>',
-      );
+      const ended = readUnsubscribeToken(platform.encryption, request.params.token);
+      const question =
+        'invitesTo' in ended
+          ? 'Do you want no more invitations by mail? You find them when you sign in, and can have the mails again on the page of your account.'
+          : 'Do you want no more of these warnings by mail?';
+      return page(reply, `<p>${question}</p><form method="post"><button>No more mails</button></form>`);
     },
   );
 
@@ -104,11 +108,9 @@ export const unsubscribeRoutes: Routes = (app, platform) => {
       },
     },
     (request, reply) => {
-      unsubscribe(platform, request.params.token);
-      return page(
-        reply,
-        '<p>You get no more of these warnings. You can switch them on again on the page of your account.</p>',
-      );
+      const ended = unsubscribe(platform, request.params.token);
+      const what = 'invitesTo' in ended ? 'invitations by mail' : 'of these warnings';
+      return page(reply, `<p>You get no more ${what}. You can switch them on again on the page of your account.</p>`);
     },
   );
 };

@@ -232,7 +232,7 @@ export const inviteRoutes: Routes = (app, platform) => {
         operationId: 'createInvite',
         summary: 'Create an invitation for an e-mail address',
         description:
-          'Only this response contains the token, and the mail that the control plane sends to the address if `mailed` is true. An organization can invite 20 people by mail in 24 hours.',
+          'Only this response contains the token, and the mail that the control plane sends to the address if `mailed` is true. Invitations by mail have bounds by account, address and network: beyond them, the invitation is made without a mail.',
         body: body({ email: emailOf('the user to invite'), role: roleOf('the invited user', { default: 'member' }) }),
         response: {
           201: Type.Object({
@@ -240,7 +240,7 @@ export const inviteRoutes: Routes = (app, platform) => {
             token: text('The token that accepts the invitation: give it to the user whom you invite'),
             ...optional({
               mailed: flag(
-                'Whether the control plane sends the token to the address: not where it sends no mail, and not to an address that was invited often lately',
+                'Whether the control plane sends the token to the address: not where it sends no mail, not to an address that wants no such mails, and not where too many were sent lately',
               ),
             }),
           }),

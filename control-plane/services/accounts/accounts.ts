@@ -7,6 +7,7 @@ import type { Tx } from '../../store/store.js';
 import { findInvite, joinBy, type InviteDetails } from './invites.js';
 import { foundOrganization } from './organizations.js';
 import { noteNetwork, noteSignIn } from '../mail/sign-in-mails.js';
+import { countSignUpMail } from '../mail/strangers.js';
 import { recordAct } from '../system/acts.js';
 import type { Platform } from '../system/platform.js';
 import { checkDomainHasPasswords, checkPasswordOn } from './password-off.js';
@@ -38,7 +39,7 @@ export interface SignUp {
  * Creates a user and a session. With an invitation the user joins its organization, otherwise it becomes the admin of a new one.
  * Refuses with INVITATION_REQUIRED, INVITE_NOT_FOUND or EMAIL_TAKEN, checked in this order: a stranger without an invitation
  * must not learn which addresses have accounts. Refuses with PASSWORD_OFF where a company has switched passwords off. With mail, nobody learns it: returns null for every address, and mails a link. Refuses
- * with LIMIT_REACHED after three of them in an hour.
+ * with LIMIT_REACHED after three of them in an hour, and after a hundred sign-ups from a network in a day.
  */
 export async function signUp(platform: Platform, request: SignUp, origin: SessionOrigin): Promise<SignedIn | null> {
   const { store, mail } = platform;
@@ -50,6 +51,7 @@ export async function signUp(platform: Platform, request: SignUp, origin: Sessio
     if (mail) {
       const invite_id = invite?.id ?? null;
       requestLink(tx, { purpose: 'sign_up', address: email, name, password_hash: passwordHash, invite_id });
+      countSignUpMail(tx, email, origin.network);
       return null;
     }
     const account = createAccount(

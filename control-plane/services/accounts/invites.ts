@@ -3,12 +3,12 @@ import { actorOf } from '../../domain/act.js';
 import type { AccountCaller, Role, SessionCaller } from '../../domain/caller.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
-import { query } from '../../store/sql.js';
+import { query, rowById } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { recordInvite, withdraw, type InviteDetails } from './ended-invites.js';
 import { getOrganization, join } from './organizations.js';
 import { checkLimit } from './limits.js';
-import { checkInvitesADay, mailInvite } from '../mail/invite-mails.js';
+import { mailInvite } from '../mail/invite-mails.js';
 import { recordAct } from '../system/acts.js';
 import { newestFirst, pageOf, type Page, type PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
@@ -21,7 +21,7 @@ export type { InviteDetails } from './ended-invites.js';
 
 /**
  * Creates, for an admin, an invitation for one e-mail address. It expires after a week. Only this answer has the token, and the mail that
- * goes to the address if `mailed` is true. Refuses with ORGANIZATION_SUSPENDED, ALREADY_MEMBER and LIMIT_REACHED.
+ * goes to the address if `mailed` is true: where too much was mailed already, the invitation is made without a mail. Refuses with ORGANIZATION_SUSPENDED, ALREADY_MEMBER and LIMIT_REACHED.
  */
 export function createInvite(
   platform: Platform,
@@ -46,7 +46,6 @@ export function createInvite(
       .where('organization_id', '=', caller.organizationId)
       .where('expires_at', '>', tx.now);
     checkLimit(tx, 'invites', open);
-    checkInvitesADay(platform, tx, caller.organizationId);
     const row: InviteDetails = {
       id: tx.id(),
       organization_id: caller.organizationId,
@@ -60,7 +59,7 @@ export function createInvite(
     tx.run(query.insertInto('invites').values(row));
     recordInvite(tx, 'invite.created', row);
     recordAct(tx, row.organization_id, actorOf(caller), 'invite.create', `invites/${row.id}`);
-    return { ...row, token, mailed: mailInvite(platform, tx, row, { token, invitedBy: caller.email }) };
+    return { ...row, token, mailed: mailInvite(platform, tx, row, { token, by: caller }) };
   });
 }
 
@@ -109,8 +108,51 @@ export function getInvite(
   });
 }
 
+export type OwnInvite = InviteDetails & { organization: string };
+
+/** Lists the open invitations to the caller's address, newest first; none, unless the address was confirmed: it can be another person's. */
+export function listOwnInvites(platform: Platform, caller: AccountCaller, request: PageRequest): Page<OwnInvite> {
+  return platform.store.transact((tx) => pageOf(tx, ownInvites(tx, caller), request, OWN_NEWEST_FIRST));
+}
+
+const OWN_NEWEST_FIRST = {
+  by: { 'invites.created_at': 'desc', 'invites.id': 'desc' },
+  keyOf: ({ created_at, id }: OwnInvite) => [created_at, id],
+} as const;
+
+/** Makes the caller a member by an invitation of {@link listOwnInvites}. Refuses with INVITE_NOT_FOUND and ALREADY_MEMBER. */
+export function acceptOwnInvite(
+  platform: Platform,
+  caller: AccountCaller,
+  id: string,
+): Row<'organizations'> & { role: Role } {
+  return platform.store.transact((tx) => {
+    const invite = tx.get(ownInvites(tx, caller).where('invites.id', '=', id));
+    if (!invite) throw inviteNotFound();
+    checkNoMember(tx, caller, invite);
+    recordAct(tx, invite.organization_id, actorOf(caller), 'invite.accept', `invites/${id}`);
+    return joinBy(tx, invite, caller.userId);
+  });
+}
+
+function ownInvites(tx: Tx, { userId, email }: AccountCaller) {
+  const isConfirmed = tx.get(rowById('users', userId))?.email_verified_at != null;
+  return query
+    .selectFrom('invites')
+    .innerJoin('organizations', 'organizations.id', 'invites.organization_id')
+    .selectAll('invites')
+    .select('organizations.name as organization')
+    .where('invites.email', '=', isConfirmed ? email : '')
+    .where('invites.expires_at', '>', tx.now);
+}
+
 function findAcceptable(tx: Tx, caller: AccountCaller, token: string): InviteDetails {
   const invite = findInvite(tx, token, caller.email);
+  checkNoMember(tx, caller, invite);
+  return invite;
+}
+
+function checkNoMember(tx: Tx, caller: AccountCaller, invite: InviteDetails): void {
   const known = tx.get(
     query
       .selectFrom('memberships')
@@ -119,7 +161,6 @@ function findAcceptable(tx: Tx, caller: AccountCaller, token: string): InviteDet
       .where('user_id', '=', caller.userId),
   );
   if (known) throw new Refusal('ALREADY_MEMBER', 'you are a member of this organization');
-  return invite;
 }
 
 /** Returns the invitation of this token and e-mail address. Refuses with INVITE_NOT_FOUND. */

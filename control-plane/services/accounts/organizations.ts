@@ -21,6 +21,7 @@ export function foundOrganization(tx: Tx, userId: string, name: string): Row<'or
     ...suspension,
     ...looks,
     created_at: tx.now,
+    founded_by: userId,
   };
   tx.run(query.insertInto('organizations').values(organization));
   join(tx, organization.id, userId, 'admin');

@@ -9,7 +9,8 @@ import type { Encryption } from '../secrets/encryption.js';
 import type { Platform } from '../system/platform.js';
 import { contentOf, type MailRow } from './outbox.js';
 import { isSwitchedOff } from './preferences.js';
-import { unsubscribeTokenFor } from './unsubscribe.js';
+import { refusesInvites } from './refused-invites.js';
+import { refusalTokenFor, unsubscribeTokenFor } from './unsubscribe.js';
 
 /** What addresses look like that can be in no way understood as two, or as a header. */
 const PLAIN_ADDRESS = /^[a-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[a-z0-9-]+(\.[a-z0-9-]+)*$/i;
@@ -23,13 +24,16 @@ export class UnusableMail extends Error {}
  */
 export function composeMail({ encryption, publicUrl }: Platform, tx: Tx, row: MailRow): Mail | undefined {
   const to = row.user_id === null ? row.address : addressOf(tx, row.user_id);
-  const content = wanted(tx, row.user_id, readContent(encryption, row));
+  const content = wanted(tx, row, readContent(encryption, row));
   if (to === undefined || content === undefined) return undefined;
   if (!PLAIN_ADDRESS.test(to)) throw new UnusableMail('its address is not one that can be mailed to');
   const links = mailLinks(publicUrl ?? '');
   const token = unsubscribeTokenFor(encryption, row.user_id, content);
   const unsubscribeUrl = token === undefined ? null : links.unsubscribe(token);
-  return { id: row.id, to, ...layOut(content, links, unsubscribeUrl), createdAt: row.created_at, unsubscribeUrl };
+  // Not in a header: some servers open what they find there, and mail programs end it without a question.
+  const refusal = refusalTokenFor(encryption, to, content);
+  const endUrl = refusal === undefined ? unsubscribeUrl : links.unsubscribe(refusal);
+  return { id: row.id, to, ...layOut(content, links, endUrl), createdAt: row.created_at, unsubscribeUrl };
 }
 
 function readContent(encryption: Encryption, row: MailRow): MailContent {
@@ -46,14 +50,16 @@ function addressOf(tx: Tx, userId: string): string | undefined {
   return user?.email.startsWith('removed:') === true ? undefined : user?.email;
 }
 
-function wanted(tx: Tx, userId: string | null, content: MailContent): MailContent | undefined {
-  const items = itemsOf(content).filter((item) => isWanted(tx, userId, item));
+function wanted(tx: Tx, whose: Whose, content: MailContent): MailContent | undefined {
+  const items = itemsOf(content).filter((item) => isWanted(tx, whose, item));
   if (items.length === 0) return undefined;
   return content.kind === 'digest' ? { ...content, items } : content;
 }
 
-function isWanted(tx: Tx, userId: string | null, item: MailItem): boolean {
-  if (item.kind === 'invite') return isOpen(tx, item.invite_id);
+type Whose = Pick<MailRow, 'user_id' | 'address'>;
+
+function isWanted(tx: Tx, { user_id: userId, address }: Whose, item: MailItem): boolean {
+  if (item.kind === 'invite') return isOpen(tx, item.invite_id) && !refusesInvites(tx, address);
   if (item.kind === 'password_reset' || item.kind === 'sign_up') return isLinkOpen(tx, item.token);
   if (!('organization_id' in item) || userId === null) return true;
   const category = categoryOf(item);
@@ -65,8 +71,14 @@ function isLinkOpen(tx: Tx, token: string): boolean {
   return tx.get(link.where('expires_at', '>', tx.now)) !== undefined;
 }
 
+/** Tells whether an invitation is to be mailed: not one of a suspended organization. */
 function isOpen(tx: Tx, inviteId: string): boolean {
-  const invite = query.selectFrom('invites').select('id').where('id', '=', inviteId);
+  const invite = query
+    .selectFrom('invites')
+    .innerJoin('organizations', 'organizations.id', 'invites.organization_id')
+    .select('invites.id')
+    .where('invites.id', '=', inviteId)
+    .where('organizations.suspended_at', 'is', null);
   return tx.get(invite.where('expires_at', '>', tx.now)) !== undefined;
 }
 

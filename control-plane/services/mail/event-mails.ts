@@ -182,7 +182,8 @@ function mailEvent(platform: Platform, tx: Tx, event: EventRow): number {
   let made = 0;
   for (const { id, email } of people.slice(0, MAIL_LIMITS.membersTold)) {
     if (isChoice(category) && isSwitchedOff(tx, id, category)) continue;
-    made += Number(queueMail(platform, tx, { userId: id, address: email, organizationId: null, about, item }));
+    const mail = { userId: id, address: email, organizationId: null, about, item, sender: organization.id };
+    made += Number(queueMail(platform, tx, mail));
   }
   return made;
 }

@@ -59,7 +59,7 @@ function digest(encryption: Platform['encryption'], tx: Tx, first: MailRow, held
   const wasCut = contents.some((content) => content.kind === 'digest' && content.isCut);
   const isCut = wasCut || held.length >= MAIL_LIMITS.waiting || items.length > MAIL_LIMITS.waiting;
   const { user_id, address, queue } = first;
-  const whose = { user_id, address, organization_id: null, queue };
+  const whose = { user_id, address, organization_id: null, queue, sender: null };
   for (const { id } of held) finishMail(tx, id, 'in_digest');
   const content = { kind: 'digest' as const, items: items.slice(0, MAIL_LIMITS.waiting), isCut };
   insertMail(encryption, tx, { ...whose, about: `digest ${tx.id()}`, kind: 'digest' }, content);

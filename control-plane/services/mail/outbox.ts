@@ -1,7 +1,9 @@
 import { DAY_MS } from '../../../shared/time.js';
 import {
   MAIL_LIMITS,
+  TURN_MS,
   categoryOf,
+  urgencyOf,
   type MailContent,
   type MailItem,
   type MailKind,
@@ -15,7 +17,7 @@ import type { Encryption } from '../secrets/encryption.js';
 
 export type MailRow = Row<'mails'>;
 
-/** For so long finished mails are kept, without their content: for questions, and for the limits of invitations. */
+/** For so long finished mails are kept, without their content, for questions. */
 const KEPT_MS = 7 * DAY_MS;
 
 export interface NewMail {
@@ -27,6 +29,8 @@ export interface NewMail {
   /** What the mail is about: for one person there is only one mail about it. */
   about: string;
   item: MailItem;
+  /** Whose act or organization it is of; absent: no one's. */
+  sender?: string;
 }
 
 /**
@@ -36,11 +40,11 @@ export interface NewMail {
 export function queueMail({ encryption }: Pick<Platform, 'encryption'>, tx: Tx, mail: NewMail): boolean {
   const queue = queueOf(mail);
   if (tx.all(openIn({ queue })).length >= MAIL_LIMITS.waiting) return false;
-  const { userId, address, organizationId, about, item } = mail;
+  const { userId, address, organizationId, about, item, sender = null } = mail;
   const known = tx.get(mailAbout({ queue, about }));
   if (known) return false;
   const whose = { user_id: userId, address, organization_id: organizationId };
-  insertMail(encryption, tx, { ...whose, queue, about, kind: item.kind }, item);
+  insertMail(encryption, tx, { ...whose, queue, about, sender, kind: item.kind }, item);
   tx.nudge('mail');
   return true;
 }
@@ -49,13 +53,20 @@ export function queueMail({ encryption }: Pick<Platform, 'encryption'>, tx: Tx, 
 export function insertMail(
   encryption: Encryption,
   tx: Tx,
-  row: Pick<MailRow, 'user_id' | 'address' | 'organization_id' | 'queue' | 'about'> & { kind: MailKind },
+  row: Pick<MailRow, 'user_id' | 'address' | 'organization_id' | 'queue' | 'about' | 'sender'> & { kind: MailKind },
   content: MailContent,
 ): void {
   const never = { attempts: 0, unanswered: 0, attempted_at: null, finished_at: null };
   const times = { created_at: tx.now, next_attempt_at: tx.now };
+  const place = { urgency: urgencyOf(content), turn: nextTurn(tx, row.sender) };
   const content_encrypted = encryption.encrypt('mail.content', content);
-  tx.run(insertRow('mails', { id: tx.id(), ...row, state: 'queued', content_encrypted, ...never, ...times }));
+  tx.run(insertRow('mails', { id: tx.id(), ...row, state: 'queued', content_encrypted, ...never, ...times, ...place }));
+}
+
+/** Returns when a further mail of a sender has its turn: each after those of this sender that wait, and so between those of others. */
+function nextTurn(tx: Tx, sender: string | null): number {
+  const last = sender === null ? undefined : tx.get(lastTurnOf({ sender }));
+  return last ? Math.max(tx.now, last.turn + TURN_MS) : tx.now;
 }
 
 /** Returns what a mail says. Throws if it was encrypted with another key. */
@@ -79,12 +90,6 @@ function queueOf({ userId, address, item }: NewMail): string {
 }
 
 const LINKS: readonly MailKind[] = ['password_reset', 'sign_up', 'sign_up_exists'];
-
-/** Returns how many invitations were mailed to this address in the last 24 hours, at most `most`. */
-export function countInvitesTo(tx: Tx, address: string, most: number): number {
-  const since = tx.now - DAY_MS;
-  return tx.all(invitesTo({ queue: `${address.toLowerCase()}/invites`, since, most })).length;
-}
 
 /** Forgets the mails of a user who is removed. */
 export function forgetMailsOf(tx: Tx, userId: string): void {
@@ -118,14 +123,14 @@ const mailAbout = compileOnce(({ queue, about }: { queue: string; about: string 
   query.selectFrom('mails').select('id').where('queue', '=', queue).where('about', '=', about),
 );
 
-const invitesTo = compileOnce(({ queue, since, most }: { queue: string; since: number; most: number }) =>
+const lastTurnOf = compileOnce(({ sender }: { sender: string }) =>
   query
     .selectFrom('mails')
-    .select('id')
-    .where('queue', '=', queue)
-    .where('created_at', '>', since)
-    .where('kind', '=', sql.lit('invite'))
-    .limit(most),
+    .select('turn')
+    .where('sender', '=', sender)
+    .where('finished_at', 'is', null)
+    .orderBy('turn', 'desc')
+    .limit(sql.lit(1)),
 );
 
 const finishedBefore = compileOnce(({ before, most }: { before: number; most: number }) =>

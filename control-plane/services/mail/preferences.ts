@@ -1,31 +1,38 @@
+import type { AccountCaller } from '../../domain/caller.js';
 import { MAIL_CHOICES, type MailChoice } from '../../domain/mail.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { Platform } from '../system/platform.js';
-import { readUnsubscribeToken } from './unsubscribe.js';
+import { refusesInvites, setInviteMails } from './refused-invites.js';
+import { readUnsubscribeToken, type Unsubscription } from './unsubscribe.js';
 
-/** The categories that a person can switch off: whether mails of it are sent. */
-export type MailChoices = Record<MailChoice, boolean>;
+/** The categories that a person can switch off: whether mails of it are sent. Invitations go by the address, also of those without an account. */
+export type MailChoices = Record<MailChoice | 'invites', boolean>;
+
+type User = Pick<AccountCaller, 'userId' | 'email'>;
 
 /** Returns which mails the user gets. */
-export function getMailChoices({ store }: Platform, userId: string): MailChoices {
-  return store.transact((tx) => choicesOf(tx, userId));
+export function getMailChoices({ store }: Platform, user: User): MailChoices {
+  return store.transact((tx) => choicesOf(tx, user));
 }
 
 /** Changes which mails the user gets; a category that `changes` lacks stays as it is. */
-export function changeMailChoices({ store }: Platform, userId: string, changes: Partial<MailChoices>): MailChoices {
+export function changeMailChoices({ store }: Platform, user: User, changes: Partial<MailChoices>): MailChoices {
   return store.transact((tx) => {
-    for (const category of MAIL_CHOICES) choose(tx, userId, category, changes[category]);
-    return choicesOf(tx, userId);
+    for (const category of MAIL_CHOICES) choose(tx, user.userId, category, changes[category]);
+    if (changes.invites !== undefined) setInviteMails(tx, user.email, changes.invites);
+    return choicesOf(tx, user);
   });
 }
 
-/** Ends the mails that an unsubscribe token names. Refuses with NOT_FOUND a token that this control plane has not made. */
-export function unsubscribe({ store, encryption }: Platform, token: string): void {
-  const { userId, categories } = readUnsubscribeToken(encryption, token);
+/** Ends the mails that an unsubscribe token names, and returns which. Refuses with NOT_FOUND a token that this control plane has not made. */
+export function unsubscribe({ store, encryption }: Platform, token: string): Unsubscription {
+  const ended = readUnsubscribeToken(encryption, token);
   store.transact((tx) => {
-    for (const category of categories) choose(tx, userId, category, false);
+    if ('invitesTo' in ended) return setInviteMails(tx, ended.invitesTo, false);
+    for (const category of ended.categories) choose(tx, ended.userId, category, false);
   });
+  return ended;
 }
 
 /** Tells whether the user has switched this category off. */
@@ -34,7 +41,7 @@ export function isSwitchedOff(tx: Tx, userId: string, category: MailChoice): boo
   return tx.get(chosen.where('category', '=', category))?.enabled === 0;
 }
 
-function choicesOf(tx: Tx, userId: string): MailChoices {
+function choicesOf(tx: Tx, { userId, email }: User): MailChoices {
   const isOn = (category: MailChoice) => !isSwitchedOff(tx, userId, category);
   return {
     low_balance: isOn('low_balance'),
@@ -42,6 +49,7 @@ function choicesOf(tx: Tx, userId: string): MailChoices {
     money: isOn('money'),
     caps: isOn('caps'),
     notices: isOn('notices'),
+    invites: !refusesInvites(tx, email),
   };
 }
 

@@ -6,10 +6,12 @@ import {
   MAIL_LEASE_MS,
   MAIL_LIMITS,
   MAIL_TRIED_MS,
+  URGENCIES,
   mailRetryMs,
   type Delivery,
   type Mail,
   type MailTransport,
+  type Urgency,
 } from '../../domain/mail.js';
 import { compileOnce, query, sql, updateRows } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
@@ -18,7 +20,7 @@ import { heldUntil, holdMail, releaseHeld } from './flood.js';
 import { finishMail, type MailRow } from './outbox.js';
 import { UnusableMail, composeMail } from './compose.js';
 
-/** Queued mails that are looked at in one run. */
+/** Queued mails of one urgency that are looked at in one run. */
 const LOOKED_AT = 50;
 /** A mail of which the server has not said twice whether it has accepted it is not sent a third time. */
 const MOST_UNANSWERED = 2;
@@ -39,12 +41,14 @@ interface Attempt {
   mail: Mail;
 }
 
+type Place = Pick<MailRow, 'urgency' | 'sender'>;
+
 /**
  * Sends queued mails. An attempt is committed before it begins, so that a crash leads to one repeat at most, with the same Message-ID. A
  * server that is away or slow holds up nothing else: sending is no part of any run.
  */
 export class MailSender {
-  private readonly inFlight = new Map<string, Promise<void>>();
+  private readonly inFlight = new Map<string, Place & { done: Promise<void> }>();
   /** Until when, of the monotonic clock, no mail is tried, and for how long that was; undefined: the server answers. */
   private pause: { until: number; ms: number } | undefined;
   private isStopped = false;
@@ -57,11 +61,11 @@ export class MailSender {
 
   /** Begins to send mails that are due. Returns the numbers of those, and of digests that were made. Does not wait for the server. */
   readonly run = (): { begun: number; digests: number } => {
-    const free = this.free();
-    if (free === 0) return { begun: 0, digests: 0 };
+    const most = this.most();
+    if (most === 0) return { begun: 0, digests: 0 };
     const { attempts, digests } = this.platform.store.transact((tx) => {
       const released = releaseHeld(this.platform, tx);
-      return { digests: released, attempts: this.take(tx, free) };
+      return { digests: released, attempts: this.take(tx, most) };
     });
     for (const attempt of attempts) this.begin(attempt);
     return { begun: attempts.length, digests };
@@ -70,27 +74,42 @@ export class MailSender {
   /** Waits a few seconds for mails that are on their way, and ends all connections. */
   async stop(): Promise<void> {
     this.isStopped = true;
-    const all = () => Promise.all(this.inFlight.values());
+    const all = () => Promise.all([...this.inFlight.values()].map(({ done }) => done));
     await withTimeout(this.platform.clock, DRAIN_MS, all(), () => []);
     this.transport.close();
     await all();
   }
 
   /** Returns how many mails may be begun now. */
-  private free(): number {
+  private most(): number {
     if (this.isStopped) return 0;
-    if (!this.pause) return MAIL_LIMITS.inFlight - this.inFlight.size;
+    if (!this.pause) return MAIL_LIMITS.inFlight[0] - this.inFlight.size;
     return this.inFlight.size === 0 && this.platform.clock.monotonic() >= this.pause.until ? 1 : 0;
   }
 
+  /** Takes the most urgent mails first. Less urgent ones leave the last places free, so that a slow server holds up no urgent one. */
   private take(tx: Tx, most: number): Attempt[] {
     const attempts: Attempt[] = [];
-    for (const row of tx.all(due({ now: tx.now }))) {
-      if (attempts.length === most) break;
-      const attempt = this.inFlight.has(row.id) ? undefined : this.prepare(tx, row);
-      if (attempt) attempts.push(attempt);
+    for (const urgency of URGENCIES) {
+      if (attempts.length < most) this.takeOf(tx, urgency, most, attempts);
     }
     return attempts;
+  }
+
+  private takeOf(tx: Tx, urgency: Urgency, most: number, attempts: Attempt[]): void {
+    for (const row of tx.all(due({ now: tx.now, urgency }))) {
+      if (attempts.length === most || this.inFlight.size + attempts.length >= MAIL_LIMITS.inFlight[urgency]) return;
+      if (this.inFlight.has(row.id) || this.isSenderBusy(row, attempts)) continue;
+      const attempt = this.prepare(tx, row);
+      if (attempt) attempts.push(attempt);
+    }
+  }
+
+  /** Tells whether so many of the least urgent mails of one sender are on their way that the others' would wait for them. */
+  private isSenderBusy({ urgency, sender }: Place, attempts: readonly Attempt[]): boolean {
+    if (urgency !== URGENCIES.at(-1) || sender === null) return false;
+    const places: Place[] = [...this.inFlight.values(), ...attempts.map(({ row }) => row)];
+    return places.filter((place) => place.sender === sender).length >= MAIL_LIMITS.inFlightOfSender;
   }
 
   private prepare(tx: Tx, row: MailRow): Attempt | undefined {
@@ -128,7 +147,7 @@ export class MailSender {
   }
 
   private begin(attempt: Attempt): void {
-    const { id } = attempt.row;
+    const { id, urgency, sender } = attempt.row;
     const done = this.transport
       .send(attempt.mail)
       .catch((error: unknown): Delivery => ({ outcome: 'unknown', answer: messageOf(error) }))
@@ -136,7 +155,7 @@ export class MailSender {
         this.inFlight.delete(id);
         this.finish(attempt, delivery);
       });
-    this.inFlight.set(id, done);
+    this.inFlight.set(id, { urgency, sender, done });
   }
 
   private finish({ row }: Attempt, delivery: Delivery): void {
@@ -193,12 +212,13 @@ export class MailSender {
   }
 }
 
-const due = compileOnce(({ now }: { now: number }) =>
+const due = compileOnce(({ now, urgency }: { now: number; urgency: number }) =>
   query
     .selectFrom('mails')
     .selectAll()
     .where('state', '=', sql.lit('queued'))
+    .where('urgency', '=', urgency)
     .where('next_attempt_at', '<=', now)
-    .orderBy('next_attempt_at')
+    .orderBy('turn')
     .limit(sql.lit(LOOKED_AT)),
 );

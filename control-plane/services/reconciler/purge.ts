@@ -8,6 +8,7 @@ import { TEMPLATES_A_RUN, endOldTemplates } from '../catalogue/ended-templates.j
 import { eventPurgerOf } from '../events/purge.js';
 import { purgeMails } from '../mail/outbox.js';
 import { purgeNetworks } from '../mail/sign-in-mails.js';
+import { purgeCountedMails } from '../mail/strangers.js';
 import { IDEMPOTENCY_MS } from '../instances/idempotency.js';
 import { ACTS_A_RUN, purgeActs } from '../system/acts.js';
 import type { Platform } from '../system/platform.js';
@@ -43,6 +44,7 @@ export function purgerOf(platform: Platform): () => { purged: number } {
         purgeSlowImages(tx) +
         purgeWebhooks(tx, BATCH) +
         purgeMails(tx, BATCH) +
+        purgeCountedMails(tx, BATCH) +
         purgeNetworks(tx, BATCH);
       return { purged: often + acts + templates + others };
     });

@@ -40,6 +40,7 @@ import { capRows } from './0039-cap-rows.js';
 import { makers } from './0040-makers.js';
 import { runFloors } from './0041-run-floors.js';
 import { silentHosts } from './0042-silent-hosts.js';
+import { strangers } from './0043-strangers.js';
 
 export interface Migration {
   name: string;
@@ -90,4 +91,5 @@ export const migrations: readonly Migration[] = [
   { name: '0040-makers', sql: makers },
   { name: '0041-run-floors', sql: runFloors },
   { name: '0042-silent-hosts', sql: silentHosts },
+  { name: '0043-strangers', sql: strangers },
 ];

@@ -7,7 +7,7 @@ import { Section } from '../../parts/page.js';
 import { ErrorBox, Loaded, Notice } from '../../parts/states.js';
 import styles from './page.module.css';
 
-type Choice = Exclude<keyof MailSettings, 'sends_mail' | 'security' | 'invites'>;
+type Choice = Exclude<keyof MailSettings, 'sends_mail' | 'security'>;
 
 const CHOICES: Readonly<Record<Choice, string>> = {
   low_balance: 'A balance lasts less than 24 hours',
@@ -15,6 +15,7 @@ const CHOICES: Readonly<Record<Choice, string>> = {
   money: 'Payments, and instances that were stopped for lack of balance',
   caps: 'A cap is used up to 50, 80 or 100 percent',
   notices: 'The operator says something about a machine of my instances',
+  invites: 'Somebody invites me to an organization',
 };
 
 /** Which mails the user gets. A choice counts at once. */
@@ -45,7 +46,7 @@ export function Mails() {
                 onChange={({ target }) => change.mutate({ [name]: target.checked })}
               />
             ))}
-            <p className={styles.weak}>Sign-ins from new addresses and invitations are always mailed.</p>
+            <p className={styles.weak}>Sign-ins from new addresses are always mailed.</p>
             {change.error && <ErrorBox error={change.error} />}
           </>
         )}
