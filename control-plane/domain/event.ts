@@ -51,6 +51,7 @@ export interface EventData {
   'machine.back': MachineData;
   'gpu.unhealthy': MachineData & { gpu_uuid: string; reason: string | null };
   'gpu.healthy': MachineData & { gpu_uuid: string };
+  'gpu.disputed': MachineData & { gpu_uuid: string; owner_machine_id: string; owner_machine_name: string };
   'command.stuck': MachineData & { instance_id: string; command_id: string; command: string; since: string };
   'operator.granted': OperatorData;
   'operator.withdrawn': OperatorData;
@@ -109,6 +110,7 @@ export const STREAM_OF: Readonly<Record<EventType, 'organization' | 'operators'>
   'machine.back': 'operators',
   'gpu.unhealthy': 'operators',
   'gpu.healthy': 'operators',
+  'gpu.disputed': 'operators',
   'command.stuck': 'operators',
   'operator.granted': 'operators',
   'operator.withdrawn': 'operators',

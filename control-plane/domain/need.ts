@@ -7,6 +7,7 @@ export const MACHINE_NEEDS = [
   'machine_refusing',
   'commands_failing',
   'gpus_unhealthy',
+  'gpus_disputed',
   'disks_unlimited',
 ] as const;
 export type MachineNeed = (typeof MACHINE_NEEDS)[number];

@@ -11,6 +11,7 @@ export const OPERATOR_ACTS = [
   'issuer.change',
   'issuer.remove',
   'issuer.set',
+  'machine.assign_gpus',
   'machine.cordon',
   'machine.lost',
   'machine.maintenance',

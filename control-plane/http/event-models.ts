@@ -241,6 +241,14 @@ export const EVENT_MODELS = {
     data: Type.Object({ ...gpu, reason: nullable(text('Why; null: the machine does not say')) }),
   },
   'gpu.healthy': { meaning: 'A GPU is healthy again.', data: Type.Object(gpu) },
+  'gpu.disputed': {
+    meaning: 'A machine reports a GPU that belongs to another machine, so nobody can rent it from this one.',
+    data: Type.Object({
+      ...gpu,
+      owner_machine_id: uuid('The id of the machine that the GPU belongs to'),
+      owner_machine_name: text('The name of that machine'),
+    }),
+  },
   'command.stuck': {
     meaning: 'A machine has made no progress with a command for fifteen minutes.',
     data: Type.Object({

@@ -63,6 +63,7 @@ export class Metrics {
       'state',
     ),
     unhealthyGpus: this.gauge('gpus_unhealthy', 'GPUs that are not healthy, rented or not'),
+    disputedGpus: this.gauge('gpus_disputed', 'GPUs that a machine reports and that belong to another machine'),
     instances: this.gauge('instances', 'Instances by status', 'status'),
     workerFailing: this.gauge('worker_failing', '1 if the last run of a background worker failed, else 0', 'worker'),
     workerSeconds: this.gauge('worker_last_run_seconds', 'Duration of the last run of a background worker', 'worker'),
@@ -171,6 +172,7 @@ export class Metrics {
   private show(overview: Overview): void {
     const { hosts, gpus, instances, openCommands, oldestCommand, settlementLag, withoutBalance } = this.gauges;
     this.gauges.unhealthyGpus.set(overview.unhealthyGpus);
+    this.gauges.disputedGpus.set(overview.disputedGpus);
     this.gauges.ignoredStops.set(overview.ignoredStops);
     this.gauges.quarantined.set(overview.quarantined);
     this.gauges.pendingWebhooks.set(overview.pendingWebhooks);

@@ -62,6 +62,7 @@ import { offerRoutes } from './routes/offers.js';
 import {
   credentialRoutes,
   enrollmentTokenRoutes,
+  gpuOwnerRoutes,
   machineTermsRoutes,
   machineListRoutes,
   operatorMachineRoutes,
@@ -193,6 +194,7 @@ function routesOf(platform: Platform, metrics: Metrics): Routes[] {
     instanceUseRoutes,
     inviteRoutes,
     issuerRoutes,
+    gpuOwnerRoutes,
     machineTermsRoutes,
     mailSettingsRoutes,
     meterIntervalRoutes,

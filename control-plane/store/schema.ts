@@ -244,6 +244,8 @@ export interface Schema {
     seen_at: Generated<number>;
     told_healthy: Generated<Flag>;
     told_at: number | null;
+    owned: Generated<Flag>;
+    told_owner: string | null;
   };
   offers: {
     id: string;

@@ -281,6 +281,19 @@ const unhealthyGpus: AlertCase = {
   },
 };
 
+const disputedGpus: AlertCase = {
+  how: 'a host reports a GPU that belongs to another machine',
+  summary: /^1 GPU\(s\) are reported by two machines/,
+  async provoke({ controlPlane: test }) {
+    const agent = await test.host({ gpus: 1 });
+    const later = await test.host({ givenGpus: agent.inventory['gpus'] as { uuid: string }[] });
+    return async () => {
+      await test.operator.post(`/v1/operator/machines/${later.hostId}/assign-gpus`, {});
+      agent.say({ heartbeat: { dockerAvailable: true, gpus: [], diskFreeGb: 1_000 } });
+    };
+  },
+};
+
 const lateSettlement: AlertCase = {
   how: 'one organization cannot be settled, of two',
   summary: /^Balances are settled [3-5]m .* late$/,
@@ -404,6 +417,7 @@ export const controlPlaneCases: Readonly<Record<string, readonly AlertCase[]>> =
   GpurentStopIgnored: [ignoredStop],
   GpurentCommandsFailing: failingCommands,
   GpurentGpusUnhealthy: [unhealthyGpus],
+  GpurentGpusDisputed: [disputedGpus],
   GpurentSettlementLags: [lateSettlement],
   GpurentWorkerFailing: [failingWorker],
   GpurentMailWaits: [mailWaits],

@@ -40,6 +40,14 @@ it('an operator enrolls a host, and rents it out', async () => {
   expect(await run(`machines show ${id}`)).toContain('connected');
   expect(await run(`machines cordon ${id}`)).toContain('cordoned');
   expect(await run(`machines uncordon ${id}`)).toContain('connected');
+  const [gpu] = agent.inventory['gpus'] as { uuid: string }[];
+  const moved = await test.host({ name: 'moved', givenGpus: [{ ...gpu }] });
+  expect(await run('machines show moved')).toContain('belongs to machine fake');
+  expect(await run('machines assign-gpus moved')).not.toContain('belongs to machine');
+  expect(await run(`machines show ${id}`)).toContain('belongs to machine moved');
+  expect(await run(`machines assign-gpus ${id} ${gpu?.uuid}`)).not.toContain('belongs to machine');
+  await run('machines remove moved --yes');
+  moved.close();
   const from = new Date(test.clock.now() + 86_400_000).toISOString();
   expect(await run(`machines maintenance ${id} --for 2h --from ${from}`)).toContain('maintenance');
   expect(await run(`offers create ${id} 2 --price 0.4 --storage-price 0.0001`)).toContain('$0.40 an hour');

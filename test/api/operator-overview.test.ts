@@ -273,6 +273,7 @@ describe('the limits are those of the alerts', () => {
     ['GpurentHostAway', 'gpurent_hosts{state="away"}', 0],
     ['GpurentQuarantine', 'gpurent_workloads_quarantined', 0],
     ['GpurentGpusUnhealthy', 'gpurent_gpus_unhealthy', 0],
+    ['GpurentGpusDisputed', 'gpurent_gpus_disputed', 0],
     ['GpurentStopIgnored', 'gpurent_stops_ignored', 0],
   ])('%s', (alert, metric, afterMs) => {
     const expression = new RegExp(`alert: ${alert}\\n\\s+expr: (.*)`).exec(rules)?.[1];

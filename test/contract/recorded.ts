@@ -33,6 +33,7 @@ export const NOT_RECORDED: Readonly<Record<string, string>> = {
   'DELETE /v1/operator/enrollment-tokens/{id}': 'the marketplace itself',
   'POST /v1/operator/machines/{id}/cordon': 'the marketplace itself',
   'POST /v1/operator/machines/{id}/uncordon': 'the marketplace itself',
+  'POST /v1/operator/machines/{id}/assign-gpus': 'the marketplace itself',
   'POST /v1/operator/machines/{id}/lost': 'the marketplace itself',
   'POST /v1/operator/machines/{id}/notice': 'the marketplace itself',
   'PUT /v1/operator/machines/{id}/maintenance': 'the marketplace itself',

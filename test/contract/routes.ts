@@ -212,6 +212,7 @@ export const ROUTES: readonly Route[] = [
   machine('GET /v1/operator/machines/{id}/findings'),
   machine('POST /v1/operator/machines/{id}/cordon'),
   machine('POST /v1/operator/machines/{id}/uncordon'),
+  machine('POST /v1/operator/machines/{id}/assign-gpus'),
   machine('POST /v1/operator/machines/{id}/lost'),
   machine('PUT /v1/operator/machines/{id}/maintenance', LATER),
   machine('DELETE /v1/operator/machines/{id}/maintenance'),

@@ -37,6 +37,8 @@ const LIVE_INDEXES = [
   'commands_open',
   'commands_to_send',
   'disputes_by_organization',
+  'gpus_disputed',
+  'gpus_owned',
   'gpus_present',
   'gpus_untold',
   'instances_live_by_age',

@@ -10,7 +10,7 @@ const WINDOW = { starts_at: '2026-01-01T00:00:00.000Z', ends_at: '2026-01-03T00:
 const NOW = Date.parse('2026-01-02T00:00:00.000Z');
 
 function gpu(fields: Partial<Gpu> = {}): Gpu {
-  const free = { healthy: true, reason: null, instance_id: null, quarantine_id: null };
+  const free = { healthy: true, reason: null, disputed_with: null, instance_id: null, quarantine_id: null };
   return { uuid: 'GPU-1', model: 'H100', memory_mb: 81_920, ...free, ...fields };
 }
 

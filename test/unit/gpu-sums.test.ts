@@ -12,7 +12,12 @@ function machine(fields: Partial<FleetMachine['machine']>, model: string, free: 
   const times = { removed_at: null, lost_at: null, cordoned_at: null, quota_waived_at: null };
   const window = { maintenance_starts_at: null, maintenance_ends_at: null };
   const row = { id: 'm', disk_quota: 'enforced', ...times, ...window, ...fields } as FleetMachine['machine'];
-  return { machine: row, models: new Map([[model, { sold: 1, quarantined: 0, unhealthy: 0, free }]]), unhealthy: 0 };
+  return {
+    machine: row,
+    models: new Map([[model, { sold: 1, quarantined: 0, unhealthy: 0, free }]]),
+    unhealthy: 0,
+    disputed: 0,
+  };
 }
 
 it('counts free GPUs as held back while their machine takes nothing new, and those that nobody rents of an absent one as away', () => {

@@ -6,7 +6,7 @@ import { describeLeft } from '../../agent/domain/left-behind.js';
 import { enroll, type Enrollment } from '../../agent/link/enrollment.js';
 import { formerFolder } from '../../agent/link/former-state.js';
 import { loadIdentity } from '../../agent/link/identity.js';
-import { Gpu } from '../../shared/gen/gpurent/agent/v1/agent.js';
+import { Gpu, type EarlierHost } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { TestControlPlane } from '../harness/control-plane.js';
 import { INVENTORY } from '../harness/inventory.js';
 
@@ -22,10 +22,10 @@ afterAll(async () => {
   await test.stop();
 });
 
-async function enrolled(options: Partial<Enrollment> = {}, stateDir = newFolder()) {
+async function enrolled(options: Partial<Enrollment> = {}, stateDir = newFolder(), containers: EarlierHost[] = []) {
   const token = options.token ?? (await test.enrollmentToken());
   const enrollment = { controlPlane: test.grpcAddress, ...options, token };
-  await enroll(stateDir, enrollment, { inventory: { ...INVENTORY, gpus }, earlier: [] });
+  await enroll(stateDir, enrollment, { inventory: { ...INVENTORY, gpus }, earlier: containers });
   return { stateDir, hostId: loadIdentity(stateDir).hostId };
 }
 
@@ -78,10 +78,13 @@ describe('a host whose machine was removed', () => {
 });
 
 describe('a host whose machine is there', () => {
-  it('is refused as a new machine, and keeps everything', async () => {
+  it('is refused as a new machine while its Docker has workloads of it, and keeps everything', async () => {
     const { stateDir, hostId } = await enrolled();
     fill(stateDir);
-    await expect(enrolled({ new: true }, stateDir)).rejects.toThrow(`this host is already machine host (${hostId})`);
+    const its = [{ hostId, workloads: 1 }];
+    await expect(enrolled({ new: true }, stateDir, its)).rejects.toThrow(
+      `this host is already machine host (${hostId})`,
+    );
     expect(loadIdentity(stateDir).hostId).toBe(hostId);
     expect(existsSync(join(stateDir, 'journal.db'))).toBe(true);
   });

@@ -95,6 +95,18 @@ const defineActs: Define = (command, invocation) => {
       const body = { starts_at: from, ends_at: new Date(Date.parse(from) + time || 0).toISOString() };
       show(invocation, await gpurent.put('/v1/operator/machines/{id}/maintenance', { params: { path: { id } }, body }));
     });
+  command
+    .command('assign-gpus <machine> [gpus...]')
+    .description('give it GPUs that another machine reported first, after a card was moved; without GPUs, all such')
+    .action(async (wanted: string, gpu_uuids: string[]) => {
+      const gpurent = invocation.gpurent();
+      const { id } = await findMachine(gpurent, wanted);
+      const body = gpu_uuids.length === 0 ? {} : { gpu_uuids };
+      show(
+        invocation,
+        await gpurent.post('/v1/operator/machines/{id}/assign-gpus', { params: { path: { id } }, body }),
+      );
+    });
   withYes(command.command('remove <machine>').description('forget a machine; its instances are destroyed')).action(
     async (wanted: string, { yes }: { yes?: true }) => {
       const gpurent = invocation.gpurent();

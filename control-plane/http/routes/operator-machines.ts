@@ -6,6 +6,7 @@ import {
   revokeEnrollmentToken,
   type EnrollmentTokenDetails,
 } from '../../services/machines/enrollment.js';
+import { assignGpus } from '../../services/machines/gpu-owners.js';
 import {
   cordon,
   getMachine,
@@ -35,6 +36,7 @@ import {
   uuid,
 } from '../schemas.js';
 import { timeOf } from '../times.js';
+import { Gpu, gpuView } from './gpu-view.js';
 import { machineFacts } from './offers.js';
 import { idOf, NoContent, page, pageFields, viewPage, type Routes } from './routes.js';
 
@@ -73,16 +75,6 @@ const Maintenance = Type.Object(
   { starts_at: timestamp('When the window starts'), ends_at: timestamp('When the window ends') },
   { description: 'The maintenance window, even if it is over; null: none' },
 );
-
-const Gpu = Type.Object({
-  uuid: text('The vendor id of the GPU'),
-  model: text('The model'),
-  memory_mb: integer('The memory in MiB'),
-  healthy: flag('Whether the host reports the GPU as usable'),
-  reason: nullable(text('Why it is not healthy; null: it is healthy')),
-  instance_id: nullable(uuid('The id of the instance that holds it; null: none')),
-  quarantine_id: nullable(uuid('The id of the workload in quarantine that holds it; null: none')),
-});
 
 const Machine = Type.Object(
   {
@@ -315,6 +307,33 @@ export const operatorMachineRoutes: Routes = (app, platform) => {
   );
 };
 
+/** Routes for operators: GPUs that two machines report. */
+export const gpuOwnerRoutes: Routes = (app, platform) => {
+  app.post(
+    '/v1/operator/machines/:id/assign-gpus',
+    {
+      config: { policy: OPERATOR, refusals: ['MACHINE_NOT_FOUND', 'MACHINE_IN_USE'] },
+      schema: {
+        operationId: 'assignGpus',
+        summary: 'Give a machine GPUs that another machine reported first',
+        description:
+          'For a card that was moved to the host of this machine. Refused while an instance or a workload in quarantine holds the GPU on the other machine, unless the host of that no longer reports it.',
+        params: idOf('machine'),
+        body: body(
+          optional({
+            gpu_uuids: list(text('The vendor id of a GPU', { minLength: 1, maxLength: 64 }), 'Which; all if absent', {
+              minItems: 1,
+              maxItems: 64,
+            }),
+          }),
+        ),
+        response: { 200: Machine },
+      },
+    },
+    (request) => machineView(assignGpus(platform, accountOf(request), request.params.id, request.body.gpu_uuids)),
+  );
+};
+
 /** Routes for operators: maintenance windows and disk-quota waivers of machines. */
 export const machineTermsRoutes: Routes = (app, platform) => {
   const config = { policy: OPERATOR };
@@ -390,7 +409,7 @@ function machineView(machine: MachineDetails) {
     maintenance: maintenanceOf(machine),
     enrolled_at: iso(machine.enrolled_at),
     last_seen_at: isoOrNull(machine.last_seen_at),
-    gpus: machine.gpus.map((gpu) => ({ ...gpu, healthy: gpu.healthy === 1 })),
+    gpus: machine.gpus.map(gpuView),
   };
 }
 

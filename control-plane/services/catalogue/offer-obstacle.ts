@@ -49,8 +49,10 @@ function ofGpus(gpus: readonly GpuDetails[], numGpus: number): string | null {
   const count = (is: (gpu: GpuDetails) => boolean) => fitting.filter(is).length;
   const rented = count((gpu) => gpu.instance_id !== null);
   const apart = count((gpu) => gpu.instance_id === null && gpu.quarantine_id !== null);
-  const unhealthy = fitting.length - free - rented - apart;
-  return `the offer needs ${numGpus} GPU(s); of the machine's ${fitting.length}, ${rented} are rented, ${apart} in quarantine, ${unhealthy} not healthy, ${free} free`;
+  const disputed = count((gpu) => isUnheld(gpu) && gpu.owned === 0);
+  const unhealthy = fitting.length - free - rented - apart - disputed;
+  const others = disputed === 0 ? '' : `${disputed} belong to other machines, `;
+  return `the offer needs ${numGpus} GPU(s); of the machine's ${fitting.length}, ${rented} are rented, ${apart} in quarantine, ${others}${unhealthy} not healthy, ${free} free`;
 }
 
 /** Returns the GPUs of the model that the machine's offers have: that of its first GPU. */
@@ -59,12 +61,17 @@ export function gpusOfOffers(gpus: readonly GpuDetails[]): GpuDetails[] {
 }
 
 /**
- * Returns the GPUs that a deploy can claim: healthy, not claimed, not in quarantine, and of the model of the machine's offers.
+ * Returns the GPUs that a deploy can claim: healthy, not claimed, not in quarantine, of this machine and no other, and of the model of
+ * the machine's offers.
  */
 export function freeGpus(gpus: readonly GpuDetails[]): GpuDetails[] {
   return gpusOfOffers(gpus).filter(isFree);
 }
 
 export function isFree(gpu: GpuDetails): boolean {
-  return gpu.healthy === 1 && gpu.instance_id === null && gpu.quarantine_id === null;
+  return gpu.healthy === 1 && gpu.owned === 1 && isUnheld(gpu);
+}
+
+function isUnheld(gpu: GpuDetails): boolean {
+  return gpu.instance_id === null && gpu.quarantine_id === null;
 }

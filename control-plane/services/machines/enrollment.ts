@@ -8,9 +8,9 @@ import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { recordAudit } from '../system/audit.js';
 import { addCredential, revoke, type Credential } from './credentials.js';
-import { requireNewMachine, type Belongings } from './gpu-owners.js';
 import { validateEarlierHosts, validateInventory } from './message-validation.js';
 import { refuseOwnName } from './browser-hosts.js';
+import { requireNewMachine } from './gpu-owners.js';
 import { saveInventory, updateInventory } from './inventory.js';
 import { findMachine } from './machines.js';
 import { newestFirst, pageOf, type Page, type PageRequest } from '../system/pages.js';
@@ -156,7 +156,7 @@ function hostFor(platform: Platform, newcomer: Newcomer): string {
   validateEarlierHosts(earlier);
   const known = platform.store.transact((tx) => {
     const { machine_id } = findToken(tx, token);
-    if (machine_id === null && hostId === '') requireNewMachine(platform, tx, belongingsOf(newcomer));
+    if (machine_id === null && hostId === '') requireNewMachine(platform, tx, idsOf(earlier));
     return machine_id;
   });
   if (hostId !== '' && hostId !== known)
@@ -167,8 +167,8 @@ function hostFor(platform: Platform, newcomer: Newcomer): string {
   return known ?? platform.ids.uuid();
 }
 
-function belongingsOf({ inventory, earlier }: Newcomer): Belongings {
-  return { gpuUuids: inventory.gpus.map(({ uuid }) => uuid), earlier: earlier.map(({ hostId }) => hostId) };
+function idsOf(earlier: readonly EarlierHost[]): string[] {
+  return earlier.map(({ hostId }) => hostId);
 }
 
 function findToken(tx: Tx, token: string): Row<'enrollment_tokens'> {
@@ -191,8 +191,8 @@ function register(platform: Platform, newcomer: Newcomer, hostId: string, creden
         .where('id', '=', id),
     );
     if (known === null) {
-      // Since the first check another enrollment can have recorded the same GPUs.
-      requireNewMachine(platform, tx, belongingsOf(newcomer));
+      // Since the first check one of the earlier machines can have disconnected.
+      requireNewMachine(platform, tx, idsOf(newcomer.earlier));
       refuseOwnName(platform, inventory.publicAddress);
       saveInventory(tx, hostId, inventory);
     } else {

@@ -1,32 +1,18 @@
-import { Refusal } from '../../domain/refusal.js';
-import { listOf, query } from '../../store/sql.js';
+import type { Operator } from '../../domain/caller.js';
+import { invalidField, Refusal } from '../../domain/refusal.js';
+import { compileOnce, listIn, listOf, query, sql, updateRows } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
+import { recordAudit } from '../system/audit.js';
 import type { Platform } from '../system/platform.js';
-
-/** A machine that reports a GPU. */
-interface Claimant {
-  uuid: string;
-  machine_id: string;
-  name: string;
-  seen_at: number;
-  enrolled_at: number;
-}
-
-/** What identifies a host that enrolls as a new machine. */
-export interface Belongings {
-  gpuUuids: readonly string[];
-  /** The machines whose workloads the host's Docker has. */
-  earlier: readonly string[];
-}
+import { describeMachine, findGpus, findMachine, type GpuDetails, type MachineDetails } from './machines.js';
 
 /**
- * Refuses with MACHINE_IN_USE a host that is already a machine. If a host that lost its state enrolled as a new machine, its GPUs
- * would be sold twice and its workloads would go on unmanaged. The workloads of a machine that is connected are no reason: agents
- * of several machines can share a Docker.
+ * Refuses with MACHINE_IN_USE a host whose Docker has workloads of another machine, because they would go on unmanaged. The workloads
+ * of a machine that is connected are no reason: agents of several machines can share a Docker. The GPUs of a host are no reason either:
+ * those that another machine has are not rented out, see {@link takeFreeGpus}. `earlier`: the machines whose workloads the host's
+ * Docker has.
  */
-export function requireNewMachine({ connections }: Platform, tx: Tx, { gpuUuids, earlier }: Belongings): void {
-  const [owner] = claimantsOf(tx, gpuUuids);
-  if (owner) throw isMachine(owner.machine_id, owner.name, `it has the GPU ${owner.uuid}`);
+export function requireNewMachine({ connections }: Platform, tx: Tx, earlier: readonly string[]): void {
   const known = tx.all(
     query
       .selectFrom('machines')
@@ -35,51 +21,96 @@ export function requireNewMachine({ connections }: Platform, tx: Tx, { gpuUuids,
       .where('removed_at', 'is', null),
   );
   const lost = known.find(({ id }) => !connections.isConnected(id));
-  if (lost) throw isMachine(lost.id, lost.name, 'its Docker holds workloads of that machine');
+  if (lost) throw isMachine(lost.id, lost.name);
 }
 
-/**
- * Returns, by UUID, why GPUs that a machine reports belong to another machine: one that is not removed has reported them for
- * longer.
- */
-export function foreignGpus(tx: Tx, machineId: string, uuids: readonly string[]): Map<string, string> {
-  const claimants = claimantsOf(tx, uuids);
-  const own = new Map(claimants.filter(({ machine_id }) => machine_id === machineId).map((row) => [row.uuid, row]));
-  const foreign = new Map<string, string>();
-  for (const other of claimants) {
-    const mine = own.get(other.uuid);
-    if (other.machine_id !== machineId && mine && isOlder(other, mine))
-      foreign.set(
-        other.uuid,
-        `machine ${other.name} (${other.machine_id}) has reported this GPU for longer: remove that machine if it is gone for good or is this same host`,
-      );
-  }
-  return foreign;
-}
-
-function claimantsOf(tx: Tx, uuids: readonly string[]): Claimant[] {
-  return tx.all(
-    query
-      .selectFrom('gpus')
-      .innerJoin('machines', 'machines.id', 'gpus.machine_id')
-      .select(['uuid', 'machine_id', 'name', 'seen_at', 'enrolled_at'])
-      .where('uuid', 'in', listOf(uuids))
-      .where('present', '=', 1)
-      .where('removed_at', 'is', null)
-      .orderBy('seen_at')
-      .orderBy('machine_id'),
+function isMachine(id: string, name: string): Refusal {
+  return new Refusal(
+    'MACHINE_IN_USE',
+    `this host is already machine ${name} (${id}): its Docker holds workloads of that machine. To enroll it again and keep its workloads, ask the operator for a token of that machine (POST /v1/operator/enrollment-tokens {"machine_id": "${id}"}). If that machine is gone for good, the operator must first remove it (DELETE /v1/operator/machines/${id})`,
   );
 }
 
-function isOlder(a: Claimant, b: Claimant): boolean {
-  if (a.seen_at !== b.seen_at) return a.seen_at < b.seen_at;
-  if (a.enrolled_at !== b.enrolled_at) return a.enrolled_at < b.enrolled_at;
-  return a.machine_id < b.machine_id;
+/**
+ * Gives each of these GPUs that belongs to no machine to the one that has reported it for longest. A UUID proves nothing: renters
+ * learn those of their GPUs. So a GPU stays with the machine that reported it first, also while its host misses it or is away, until
+ * an operator moves it or removes the machine. What a later machine reports of it is a dispute.
+ */
+export function takeFreeGpus(tx: Tx, uuids: readonly string[]): void {
+  if (uuids.length > 0) tx.run(takeFree({ uuids: JSON.stringify(uuids) }));
 }
 
-function isMachine(id: string, name: string, why: string): Refusal {
-  return new Refusal(
+const takeFree = compileOnce(({ uuids }: { uuids: string }) =>
+  query
+    .updateTable('gpus')
+    .set({ owned: sql.lit(1) })
+    .where('uuid', 'in', listIn(uuids))
+    .where('present', '=', sql.lit(1))
+    .where('owned', '=', sql.lit(0))
+    .where(sql<boolean>`NOT EXISTS (SELECT 1 FROM gpus AS owned WHERE owned.uuid = gpus.uuid AND owned.owned = 1)`)
+    .where(
+      'machine_id',
+      '=',
+      sql<string>`(
+        SELECT claimant.machine_id FROM gpus AS claimant
+        WHERE claimant.uuid = gpus.uuid AND claimant.present = 1 AND claimant.owned = 0
+        ORDER BY claimant.seen_at, claimant.machine_id LIMIT 1
+      )`,
+    ),
+);
+
+/** Takes all GPUs from a machine that an operator has removed. Those that other machines report belong to these from now on. */
+export function disownGpus(tx: Tx, machineId: string): void {
+  const owned = query.selectFrom('gpus').select('uuid').where('machine_id', '=', machineId);
+  const uuids = tx.all(owned.where('owned', '=', sql.lit(1))).map(({ uuid }) => uuid);
+  tx.run(query.updateTable('gpus').set({ owned: 0, present: 0 }).where('machine_id', '=', machineId));
+  takeFreeGpus(tx, uuids);
+}
+
+/**
+ * Gives, for an operator, a machine GPUs that it reports and that belong to other machines, after a card was moved to its host. Without
+ * `uuids`, all of these. Refuses with MACHINE_NOT_FOUND; with VALIDATION_FAILED for a GPU that the machine does not report, or if no
+ * GPU is to be moved; with MACHINE_IN_USE if an instance or a workload in quarantine holds one on the host that reported it last.
+ */
+export function assignGpus(
+  platform: Platform,
+  operator: Operator,
+  machineId: string,
+  uuids?: readonly string[],
+): MachineDetails {
+  return platform.store.transact((tx) => {
+    const machine = findMachine(tx, machineId);
+    const moved = disputedOf(findGpus(tx, machineId), uuids);
+    for (const gpu of moved) {
+      if (gpu.owner_id !== null) requireMovable(tx, gpu, gpu.owner_id);
+      tx.run(query.updateTable('gpus').set({ owned: 0 }).where('uuid', '=', gpu.uuid).where('owned', '=', sql.lit(1)));
+      tx.run(updateRows('gpus', { owned: 1, told_owner: null }, { machine_id: machineId, uuid: gpu.uuid }));
+    }
+    const gpus = moved.map(({ uuid, owner_id }) => ({ uuid, from: owner_id }));
+    recordAudit(tx, operator, 'machine.assign_gpus', machineId, { gpus });
+    return describeMachine(platform, tx, machine);
+  });
+}
+
+function disputedOf(gpus: readonly GpuDetails[], uuids: readonly string[] | undefined): GpuDetails[] {
+  const missing = uuids?.find((wanted) => !gpus.some(({ uuid }) => uuid === wanted));
+  if (missing !== undefined)
+    throw invalidField(
+      'gpu_uuids',
+      `must name GPUs that the host of this machine reports; it does not report ${missing}`,
+    );
+  const disputed = gpus.filter(({ owned, uuid }) => owned === 0 && (uuids?.includes(uuid) ?? true));
+  if (disputed.length > 0) return disputed;
+  throw invalidField('gpu_uuids', 'must name GPUs that belong to another machine; these belong to this one already');
+}
+
+/** Refuses to move a GPU that somebody uses, as far as anybody knows: the host of its machine reported it last, and a workload holds it. */
+function requireMovable(tx: Tx, { uuid, owner_name }: GpuDetails, ownerId: string): void {
+  const held = findGpus(tx, ownerId).find((gpu) => gpu.uuid === uuid);
+  const holder = held?.instance_id ?? held?.quarantine_id;
+  if (!holder) return;
+  throw new Refusal(
     'MACHINE_IN_USE',
-    `this host is already machine ${name} (${id}): ${why}. To enroll it again and keep its workloads, ask the operator for a token of that machine (POST /v1/operator/enrollment-tokens {"machine_id": "${id}"}). If that machine is gone for good, the operator must first remove it (DELETE /v1/operator/machines/${id})`,
+    `${held?.instance_id ? 'instance' : 'the workload in quarantine'} ${holder} holds the GPU ${uuid} on machine ${owner_name} (${ownerId}), whose host reported it last; destroy the instance or remove the workload, or, if that host is gone for good, declare its machine lost and remove it`,
   );
 }

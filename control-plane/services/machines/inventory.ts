@@ -2,9 +2,9 @@ import type { Gpu, Inventory } from '../../../shared/gen/gpurent/agent/v1/agent.
 import { browserHost } from '../../domain/browser-host.js';
 import { invalidField } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
-import { compileOnce, query, sql } from '../../store/sql.js';
+import { compileOnce, listOf, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import { foreignGpus } from './gpu-owners.js';
+import { takeFreeGpus } from './gpu-owners.js';
 import { findGpus } from './machines.js';
 
 /** Records a new machine with the inventory that its agent reports. */
@@ -27,7 +27,7 @@ export function updateInventory(tx: Tx, machine: Row<'machines'>, inventory: Inv
   return false;
 }
 
-/** Tells whether {@link saveGpus} would change nothing: the GPUs are stored as reported, and no other machine reports them. */
+/** Tells whether {@link saveGpus} would change nothing. */
 function areStored(tx: Tx, machineId: string, gpus: readonly Gpu[]): boolean {
   const stored = new Map(tx.all(presentGpus({ machineId })).map((row) => [row.uuid, row]));
   const isStored = ({ uuid, index, model, memoryMb, healthy, reason }: Gpu) => {
@@ -35,9 +35,7 @@ function areStored(tx: Tx, machineId: string, gpus: readonly Gpu[]): boolean {
     if (row?.position !== index || row.model !== model || row.memory_mb !== memoryMb) return false;
     return (row.healthy === 1) === healthy && (row.reason ?? '') === reason;
   };
-  if (stored.size !== gpus.length || !gpus.every(isStored)) return false;
-  const uuids = JSON.stringify(gpus.map(({ uuid }) => uuid));
-  return tx.get(reportedElsewhere({ machineId, uuids })) === undefined;
+  return stored.size === gpus.length && gpus.every(isStored);
 }
 
 /** Tells whether the present GPUs of a machine and their health are stored as reported. */
@@ -54,27 +52,14 @@ const presentGpus = compileOnce(({ machineId }: { machineId: string }) =>
     .where('present', '=', sql.lit(1)),
 );
 
-/** Selects a GPU of the list, a JSON array of UUIDs, that another machine reports. */
-const reportedElsewhere = compileOnce(({ machineId, uuids }: { machineId: string; uuids: string }) =>
-  query
-    .selectFrom('gpus')
-    .innerJoin('machines', 'machines.id', 'gpus.machine_id')
-    .select('uuid')
-    .where('uuid', 'in', sql<string>`(SELECT value FROM json_each(${uuids}))`)
-    .where('machine_id', '<>', machineId)
-    .where('present', '=', 1)
-    .where('removed_at', 'is', null)
-    .limit(1),
-);
-
 /** Most GPUs that are recorded for one machine: four times as many as it can have at once. */
 const MOST_KNOWN = 256;
 
 /**
  * Records the GPUs that a machine reports. A GPU that it no longer reports becomes unhealthy but stays recorded, because an instance
- * can hold it. A GPU that another machine has reported for longer is unhealthy here. When a machine has had more than
- * {@link MOST_KNOWN} GPUs, those that no instance and no quarantine needs are deleted. If that is not enough, the host is
- * inventing GPUs, and is refused with VALIDATION_FAILED.
+ * can hold it. A GPU that belongs to no machine belongs to this one from now on. When a machine has had more than {@link MOST_KNOWN}
+ * GPUs, those that no instance and no quarantine needs are deleted. If that is not enough, the host is inventing GPUs, and is refused
+ * with VALIDATION_FAILED.
  */
 export function saveGpus(tx: Tx, machineId: string, gpus: readonly Gpu[]): void {
   makeRoom(tx, machineId, gpus);
@@ -108,14 +93,10 @@ export function saveGpus(tx: Tx, machineId: string, gpus: readonly Gpu[]): void 
         ),
     );
   }
-  for (const [uuid, reason] of foreignGpus(
+  takeFreeGpus(
     tx,
-    machineId,
-    gpus.map((gpu) => gpu.uuid),
-  )) {
-    const own = query.updateTable('gpus').set({ healthy: 0, reason }).where('machine_id', '=', machineId);
-    tx.run(own.where('uuid', '=', uuid));
-  }
+    gpus.map(({ uuid }) => uuid),
+  );
   noteModel(tx, machineId);
 }
 
@@ -146,15 +127,19 @@ function makeRoom(tx: Tx, machineId: string, gpus: readonly Gpu[]): void {
     .innerJoin('quarantine', 'quarantine.id', 'quarantine_gpus.quarantine_id')
     .select('gpu_uuid')
     .where('machine_id', '=', machineId);
-  tx.run(
+  const needless = tx.all(
     query
-      .deleteFrom('gpus')
+      .selectFrom('gpus')
+      .select('uuid')
       .where('machine_id', '=', machineId)
       .where('uuid', 'not in', uuids)
       .where('uuid', 'not in', claimed)
       .where('uuid', 'not in', wanted)
       .where('uuid', 'not in', apart),
   );
+  const deleted = needless.map(({ uuid }) => uuid);
+  tx.run(query.deleteFrom('gpus').where('machine_id', '=', machineId).where('uuid', 'in', listOf(deleted)));
+  takeFreeGpus(tx, deleted);
   if (known() + gpus.length > MOST_KNOWN)
     throw invalidField(
       'gpus',

@@ -16,6 +16,9 @@ export type GpuDetails = Row<'gpus'> & {
   instance_id: string | null;
   /** The workload in quarantine that holds the GPU. */
   quarantine_id: string | null;
+  /** The machine that the GPU belongs to, if that is another one. */
+  owner_id: string | null;
+  owner_name: string | null;
 };
 export type MachineDetails = Row<'machines'> & {
   connected: boolean;
@@ -184,9 +187,15 @@ const gpusOfMachine = compileOnce(({ machineId }: { machineId: string }) =>
     .leftJoin('gpu_claims', (join) =>
       join.onRef('gpu_claims.machine_id', '=', 'gpus.machine_id').onRef('gpu_claims.gpu_uuid', '=', 'gpus.uuid'),
     )
+    .leftJoin('gpus as owned', (join) =>
+      join.onRef('owned.uuid', '=', 'gpus.uuid').on('owned.owned', '=', sql.lit(1)).on('gpus.owned', '=', sql.lit(0)),
+    )
+    .leftJoin('machines as owner', 'owner.id', 'owned.machine_id')
     .selectAll('gpus')
     .select((eb) => [
       'gpu_claims.instance_id',
+      'owner.id as owner_id',
+      'owner.name as owner_name',
       eb
         .selectFrom('quarantine_gpus')
         .innerJoin('quarantine', 'quarantine.id', 'quarantine_gpus.quarantine_id')

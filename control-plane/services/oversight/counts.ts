@@ -12,6 +12,8 @@ export interface Overview {
   gpus: GpuCounts;
   /** GPUs that are not healthy, whatever they are used for: a rented one is `sold`, and its renter pays for it. */
   unhealthyGpus: number;
+  /** GPUs that a machine reports and that belong to another one. */
+  disputedGpus: number;
   /** Instances that are not destroyed, by status. */
   instances: Record<string, number>;
   /** Open commands by kind, without those of lost machines, and for how long at most one makes no progress, in milliseconds. */
@@ -36,6 +38,7 @@ export function readOverview(platform: Platform): Overview {
     hosts: countHosts(platform, fleet),
     gpus: countGpus(fleet),
     unhealthyGpus: fleet.reduce((sum, { unhealthy }) => sum + unhealthy, 0),
+    disputedGpus: fleet.reduce((sum, { disputed }) => sum + disputed, 0),
     instances: countInstances(tx),
     openCommands: countCommands(tx),
     settlementLagMs: settlementLag(tx),

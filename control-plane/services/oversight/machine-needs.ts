@@ -23,11 +23,15 @@ export function machinesInNeed(
     machine_refusing: connected.filter(({ machine: { id } }) => platform.connections.troubleOf(id) !== null),
     commands_failing: fleet.filter(({ machine: { id } }) => failed.has(id)),
     gpus_unhealthy: fleet.filter(({ unhealthy }) => unhealthy > 0),
+    gpus_disputed: fleet.filter(({ disputed }) => disputed > 0),
     disks_unlimited: connected.filter(limitsNoDisks),
   };
 }
 
-/** Returns what the machines need. The counts are those of the metrics `gpurent_hosts` and `gpurent_gpus_unhealthy`, in machines. */
+/**
+ * Returns what the machines need. The counts are those of the metrics `gpurent_hosts`, `gpurent_gpus_unhealthy` and
+ * `gpurent_gpus_disputed`, in machines.
+ */
 export function machineNeeds(
   platform: Platform,
   tx: Tx,
@@ -41,6 +45,7 @@ export function machineNeeds(
     machine_refusing: (refusing) => firstOf(refusing).map((one) => refusingItem(platform, one)),
     commands_failing: (failing) => firstOf(failing).map(itemOf),
     gpus_unhealthy: (unhealthy) => firstOf(unhealthy).map((one) => unhealthyItem(tx, one)),
+    gpus_disputed: (disputed) => firstOf(disputed).map((one) => disputedItem(tx, one)),
     disks_unlimited: (unlimited) => firstOf(unlimited).map(itemOf),
   };
   return MACHINE_NEEDS.flatMap((kind) => needOf(kind, machines[kind].length, items[kind](machines[kind])));
@@ -76,6 +81,14 @@ function unhealthyItem(tx: Tx, one: FleetMachine): Partial<NeedItem> {
   const which = `${unhealthy.length} of its GPUs${rented === 0 ? '' : `, ${rented} of them rented`}`;
   const message = `${which}: ${first?.reason ?? 'no reason given'}`;
   return { ...itemOf(one), since: first?.since ?? null, message };
+}
+
+function disputedItem(tx: Tx, one: FleetMachine): Partial<NeedItem> {
+  const disputed = findGpus(tx, one.machine.id).filter(({ owned }) => owned === 0);
+  const [first] = disputed;
+  const others = disputed.length === 1 ? '' : `, and ${disputed.length - 1} more belong to other machines`;
+  const message = first && `${first.uuid} belongs to machine ${first.owner_name} (${first.owner_id})${others}`;
+  return { ...itemOf(one), message: message ?? null };
 }
 
 function refusingItem({ connections }: Platform, one: FleetMachine): Partial<NeedItem> {

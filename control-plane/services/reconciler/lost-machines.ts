@@ -6,6 +6,7 @@ import { recordAudit } from '../system/audit.js';
 import { forgetHost, loseInstance, writeOffUnheard } from './lost-instances.js';
 import { tellDisksGone } from './lost-disks.js';
 import type { Instance } from '../instances/queries.js';
+import { disownGpus } from '../machines/gpu-owners.js';
 import { describeMachine, findMachine, type MachineDetails } from '../machines/machines.js';
 import type { Platform } from '../system/platform.js';
 
@@ -54,6 +55,7 @@ export function removeMachine(platform: Platform, operator: Operator, id: string
     tx.run(query.deleteFrom('quarantine').where('machine_id', '=', id));
     tx.run(query.deleteFrom('findings').where('machine_id', '=', id));
     tx.run(query.updateTable('machines').set({ removed_at: tx.now }).where('id', '=', id));
+    disownGpus(tx, id);
     recordAudit(tx, operator, 'machine.remove', id);
     tx.nudge('lost-machines');
     tx.afterCommit(() => platform.connections.close(id, 'an operator has removed this host'));

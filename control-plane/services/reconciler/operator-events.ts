@@ -13,10 +13,10 @@ const EVERY_MS = 15_000;
 /** Shortest time between two events of one GPU, for one that comes and goes. */
 const GPU_AGAIN_MS = 10 * MINUTE_MS;
 /** Most events of one kind in one run, so that no host can push everything else out of the operators' stream. */
-const MOST = { stuck: 50, gpus: 50, quarantined: 20 };
+const MOST = { stuck: 50, gpus: 50, disputed: 20, quarantined: 20 };
 
 /**
- * Makes the worker that tells operators of machines that are away or back, of GPUs, of commands that are stuck, and of workloads in
+ * Makes the worker that tells operators of machines that are away or back, of GPUs and whose they are, of commands that are stuck, and of workloads in
  * quarantine. It looks every 15 seconds. Nothing is told in the first two minutes of a control plane, while hosts connect again. Returns
  * the number of events.
  */
@@ -39,9 +39,11 @@ function tellOfOthers({ store, clockSteps }: Platform): number {
     for (const command of stuck) tellOfStuck(tx, command);
     const gpus = findChangedGpus(tx);
     for (const gpu of gpus) tellOfGpu(tx, gpu);
+    const disputed = tx.all(newlyDisputed({}));
+    for (const gpu of disputed) tellOfDisputed(tx, gpu);
     const quarantined = findUntold(tx);
     for (const workload of quarantined) tellOfQuarantined(tx, workload);
-    return stuck.length + gpus.length + quarantined.length;
+    return stuck.length + gpus.length + disputed.length + quarantined.length;
   });
 }
 
@@ -87,6 +89,34 @@ function tellOfGpu(tx: Tx, { machine_id, uuid: gpu_uuid, healthy, reason }: Chan
   const subject = `machines/${machine_id}`;
   if (healthy === 1) recordEvent(tx, OPERATORS, 'gpu.healthy', subject, data);
   else recordEvent(tx, OPERATORS, 'gpu.unhealthy', subject, { ...data, reason });
+}
+
+/** Selects the GPUs that a machine reports and another one has. A dispute with the same machine is told once. */
+const newlyDisputed = compileOnce(() =>
+  query
+    .selectFrom('gpus')
+    .innerJoin('machines', 'machines.id', 'gpus.machine_id')
+    .innerJoin('gpus as owned', (join) => join.onRef('owned.uuid', '=', 'gpus.uuid').on('owned.owned', '=', sql.lit(1)))
+    .select(['gpus.machine_id', 'gpus.uuid', 'owned.machine_id as owner_id'])
+    .where('gpus.present', '=', sql.lit(1))
+    .where('gpus.owned', '=', sql.lit(0))
+    .where('machines.removed_at', 'is', null)
+    .where('gpus.told_owner', 'is not', sql.ref<string>('owned.machine_id'))
+    .limit(sql.lit(MOST.disputed)),
+);
+
+interface Disputed {
+  machine_id: string;
+  uuid: string;
+  owner_id: string;
+}
+
+function tellOfDisputed(tx: Tx, { machine_id, uuid, owner_id }: Disputed): void {
+  tx.run(updateRows('gpus', { told_owner: owner_id }, { machine_id, uuid }));
+  const owner = nameOfMachine(tx, owner_id);
+  const owned = { owner_machine_id: owner.machine_id, owner_machine_name: owner.machine_name };
+  const data = { ...nameOfMachine(tx, machine_id), gpu_uuid: uuid, ...owned };
+  recordEvent(tx, OPERATORS, 'gpu.disputed', `machines/${machine_id}`, data);
 }
 
 type Untold = ReturnType<typeof findUntold>[number];

@@ -197,7 +197,7 @@ function readMachine(reader: Reader, id: string): Inspection | undefined {
   if (!machine) return undefined;
   const gpus = query
     .selectFrom('gpus')
-    .select(['uuid', 'model', 'memory_mb', 'healthy', 'reason', 'present', 'seen_at']);
+    .select(['uuid', 'model', 'memory_mb', 'healthy', 'reason', 'present', 'owned', 'seen_at']);
   const offers = query
     .selectFrom('offers')
     .select(['id', 'num_gpus', 'price_per_hour_micro', 'storage_price_per_gb_hour_micro', 'created_at'])

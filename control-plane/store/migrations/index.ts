@@ -41,6 +41,7 @@ import { makers } from './0040-makers.js';
 import { runFloors } from './0041-run-floors.js';
 import { silentHosts } from './0042-silent-hosts.js';
 import { strangers } from './0043-strangers.js';
+import { ownedGpus } from './0044-owned-gpus.js';
 
 export interface Migration {
   name: string;
@@ -92,4 +93,5 @@ export const migrations: readonly Migration[] = [
   { name: '0041-run-floors', sql: runFloors },
   { name: '0042-silent-hosts', sql: silentHosts },
   { name: '0043-strangers', sql: strangers },
+  { name: '0044-owned-gpus', sql: ownedGpus },
 ];

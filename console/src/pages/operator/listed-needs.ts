@@ -7,6 +7,7 @@ export const MACHINE_NEEDS: Readonly<Record<MachineNeed, string>> = {
   machine_refusing: 'takes no instances',
   commands_failing: 'commands of several organizations fail',
   gpus_unhealthy: 'has unhealthy GPUs',
+  gpus_disputed: 'reports GPUs of other machines',
   disks_unlimited: 'does not limit disks',
 };
 export const ORGANIZATION_NEEDS: Readonly<Record<OrganizationNeed, string>> = {

@@ -60,6 +60,10 @@ const WORDS: Readonly<Record<Need['kind'], Words>> = {
     what: (name) => `${name} has unhealthy GPUs`,
     then: 'Nobody can rent them. A renter who has one goes on paying for it.',
   },
+  gpus_disputed: {
+    what: (name) => `${name} reports GPUs that belong to other machines`,
+    then: 'Nobody can rent them there. If a card was moved, assign it to this machine.',
+  },
   disks_unlimited: {
     what: (name) => `${name} is not offered`,
     then: 'It does not limit the disks of renters.',

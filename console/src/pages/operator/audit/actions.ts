@@ -16,6 +16,7 @@ export const ACTIONS: Readonly<Record<Action, true>> = {
   'issuer.change': true,
   'issuer.remove': true,
   'issuer.set': true,
+  'machine.assign_gpus': true,
   'machine.cordon': true,
   'machine.lost': true,
   'machine.maintenance': true,

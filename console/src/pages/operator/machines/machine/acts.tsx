@@ -21,6 +21,7 @@ export function MachineActs({ machine }: { machine: Machine }) {
         {machine.cordoned ? <Uncordon machine={machine} /> : <Cordon machine={machine} />}
         <Notice machine={machine} />
         {machine.disk_quota === 'none' && <Waiver machine={machine} />}
+        {machine.gpus.some(({ disputed_with }) => disputed_with) && <AssignGpus machine={machine} />}
         {!machine.lost && !machine.connected && <Lose machine={machine} />}
         <Remove machine={machine} />
       </div>
@@ -83,6 +84,33 @@ export function Waiver({ machine }: { machine: Machine }) {
       old={OPERATED}
     >
       <p>One renter can fill the disk that all renters of the machine share.</p>
+    </ConfirmButton>
+  );
+}
+
+/** Gives the machine all GPUs that it reports and that belong to other machines. */
+function AssignGpus({ machine }: { machine: Machine }) {
+  const disputed = machine.gpus.filter(({ disputed_with }) => disputed_with);
+  const gpu_uuids = disputed.map(({ uuid }) => uuid);
+  return (
+    <ConfirmButton
+      label="Assign GPUs"
+      title={`Assign ${disputed.length === 1 ? 'this GPU' : `these ${disputed.length} GPUs`} to ${machine.name}`}
+      kind="main"
+      act={() => api.post('/v1/operator/machines/{id}/assign-gpus', { ...at(machine), body: { gpu_uuids } })}
+      old={OPERATED}
+    >
+      <p>
+        Do this only if you know that the cards are in this machine: a host can report any GPU. They can be rented here,
+        and no longer on the machine that they belong to now.
+      </p>
+      <ul>
+        {disputed.map(({ uuid, model, disputed_with }) => (
+          <li key={uuid}>
+            {model} {uuid}, now of {disputed_with?.name}
+          </li>
+        ))}
+      </ul>
     </ConfirmButton>
   );
 }

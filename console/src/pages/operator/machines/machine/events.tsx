@@ -43,6 +43,8 @@ function wordsOf(event: MachineEvent): string {
       return 'Its agent is connected again.';
     case 'gpu.unhealthy':
       return `The GPU ${event.data.gpu_uuid} is unhealthy: ${event.data.reason ?? 'its host does not say why'}`;
+    case 'gpu.disputed':
+      return `It reports the GPU ${event.data.gpu_uuid}, which belongs to ${event.data.owner_machine_name}.`;
     case 'gpu.healthy':
       return `The GPU ${event.data.gpu_uuid} is healthy again.`;
     case 'command.stuck':
