@@ -66,7 +66,7 @@ async function checkLinks(config: AgentConfig) {
   const { tls } = config;
   if (!tls)
     return doubtful(
-      'use plain HTTP, so access tokens are sent unencrypted',
+      'use plain HTTP, so access tokens are sent unencrypted, and browsers do not say which renter’s page makes a request',
       'get a certificate for the name of this host, and set GPURENT_AGENT_TLS_CERTIFICATE_FILE and _KEY_FILE',
     );
   try {

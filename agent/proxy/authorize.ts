@@ -9,6 +9,7 @@ export interface PortGate {
 
 /** The parts of a visitor's request that the check reads. */
 export interface ProxyRequest {
+  method: string;
   /** Path and query. */
   url: string;
   /** By their names in lower case, as Node has them. */
@@ -17,6 +18,10 @@ export interface ProxyRequest {
     origin?: string | undefined;
     cookie?: string | undefined;
     authorization?: string | undefined;
+    accept?: string | undefined;
+    'sec-fetch-site'?: string | string[] | undefined;
+    'sec-fetch-mode'?: string | string[] | undefined;
+    'sec-fetch-dest'?: string | string[] | undefined;
   };
   address: string;
 }
@@ -31,9 +36,10 @@ const COOKIE = /^(gpurent_\d+|__Host-gpurent[\w-]*)\s*=/;
  * Admits visitors with the access token, as query parameter `token` or as `Authorization: Bearer`. A visitor with the
  * query parameter gets a cookie, which is valid at this port and from this address only, because browsers send the
  * cookies of a host to all of its ports, also to those of other renters. A cookie is not valid in a request from a page
- * of another origin.
+ * of another origin, as far as the browser says from where a request comes: see {@link isSameOrigin}.
  */
-export function authorize(gate: PortGate, { url, headers, address }: ProxyRequest): Authorization {
+export function authorize(gate: PortGate, request: ProxyRequest): Authorization {
+  const { url, headers, address } = request;
   if (gate.tokenHash === '') return { admitted: false };
   const cookie = `${cookieName(gate)}=${seal(gate, address)}`;
   const token = new URLSearchParams(url.split('?')[1] ?? '').get('token');
@@ -41,7 +47,29 @@ export function authorize(gate: PortGate, { url, headers, address }: ProxyReques
   const bearer = /^(?:Bearer|token) +(\S+)$/i.exec(headers.authorization ?? '')?.[1];
   if (bearer !== undefined && fits(gate, bearer)) return { admitted: true };
   const hasCookie = cookiesOf(headers.cookie).some((pair) => isEqual(pair, cookie));
-  return { admitted: hasCookie && isSameOrigin(headers) };
+  return { admitted: hasCookie && isSameOrigin(request) };
+}
+
+/**
+ * Returns where to send a browser that opens a page with the access token in its address, so that the token leaves the address bar:
+ * the same path without the token, with all other parameters as they are. Undefined: nowhere, because the request does not open a page,
+ * or its path could lead to another host.
+ */
+export function locationWithoutToken(gate: PortGate, request: ProxyRequest): string | undefined {
+  const { url, headers } = request;
+  const [path = '', ...rest] = url.split('?');
+  if (request.method !== 'GET' || !/\btext\/html\b/i.test(headers.accept ?? '')) return undefined;
+  if (headers['sec-fetch-mode'] !== undefined && !opensDocument(request)) return undefined;
+  if (!/^\/(?![/\\])[\x21-\x7e]*$/.test(path)) return undefined;
+  const pairs = rest.join('?').split('&');
+  const kept = pairs.filter((pair) => !isToken(gate, pair));
+  if (kept.length === pairs.length) return undefined;
+  return kept.length === 0 ? path : `${path}?${kept.join('&')}`;
+}
+
+function isToken(gate: PortGate, pair: string): boolean {
+  const token = new URLSearchParams(pair).get('token');
+  return token !== null && fits(gate, token);
 }
 
 /** Removes the cookies of all gates and of control planes from a cookie header. Returns undefined if nothing is left. */
@@ -70,9 +98,19 @@ function fits({ tokenHash }: PortGate, token: string): boolean {
   return isEqual(createHash('sha256').update(token).digest('hex'), tokenHash);
 }
 
-function isSameOrigin({ host, origin }: ProxyRequest['headers']): boolean {
-  if (origin === undefined) return true;
-  return URL.canParse(origin) && new URL(origin).host === host;
+/**
+ * Tells whether a request comes from a page of this port, or opens it. Another port of the same host name is another renter, and is
+ * `same-site`: its pages can embed this port, and browsers send no `Origin` with a script or an image. Browsers send `Sec-Fetch-Site`
+ * only to https and loopback. By plain HTTP, only requests with an `Origin` can be told apart.
+ */
+function isSameOrigin(request: ProxyRequest): boolean {
+  const { host, origin, 'sec-fetch-site': site } = request.headers;
+  if (origin !== undefined && !(URL.canParse(origin) && new URL(origin).host === host)) return false;
+  return site === undefined || site === 'same-origin' || (request.method === 'GET' && opensDocument(request));
+}
+
+function opensDocument({ headers }: ProxyRequest): boolean {
+  return headers['sec-fetch-mode'] === 'navigate' && headers['sec-fetch-dest'] === 'document';
 }
 
 function cookiesOf(header: string | undefined): string[] {

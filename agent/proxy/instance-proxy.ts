@@ -6,7 +6,7 @@ import type { Clock } from '../../shared/clock.js';
 import { ConnectionGate } from '../../shared/connection-gate.js';
 import type { KeyAndCertificate } from '../../shared/server-identity.js';
 import { HOUR_MS } from '../../shared/time.js';
-import { authorize, setsControlPlaneCookie, withoutOwnCookies } from './authorize.js';
+import { authorize, locationWithoutToken, setsControlPlaneCookie, withoutOwnCookies } from './authorize.js';
 import type { GuardedPort } from './state.js';
 
 interface Open {
@@ -35,10 +35,12 @@ const DENIED =
 export class InstanceProxy {
   private readonly open = new Map<number, Open>();
   private readonly proxy = createProxyServer({ xfwd: true, agent: false, proxyTimeout: ANSWER_MS });
+  /** Where the visitors go next whose address has the access token. */
+  private readonly next = new WeakMap<IncomingMessage, string>();
 
   constructor(private readonly clock: Clock) {
     // The status of the workload's answer is copied to the visitor, so it must be valid for Node.
-    this.proxy.on('proxyRes', (answered) => {
+    this.proxy.on('proxyRes', (answered, request) => {
       const { statusCode = 0, statusMessage = '' } = answered;
       if (statusCode < 200 || statusCode > 999) answered.statusCode = 502;
       if (!/^[\x20-\x7e]*$/.test(statusMessage)) answered.statusMessage = '';
@@ -47,6 +49,8 @@ export class InstanceProxy {
       const { 'set-cookie': cookies } = answered.headers;
       if (cookies?.some(setsControlPlaneCookie))
         answered.headers['set-cookie'] = cookies.filter((cookie) => !setsControlPlaneCookie(cookie));
+      const location = this.next.get(request);
+      if (location !== undefined) redirect(answered, location);
     });
     this.proxy.on('error', (_, __, to) => {
       if (to instanceof ServerResponse && !to.headersSent)
@@ -116,6 +120,8 @@ export class InstanceProxy {
         response.appendHeader('set-cookie', cookie);
         return writeHead(...args);
       }) as typeof writeHead;
+      const location = locationWithoutToken(port, visitOf(request));
+      if (location !== undefined) this.next.set(request, location);
     }
     strip(request);
     this.proxy.web(request, response, { target: targetOf(port) }).catch(() => response.destroy());
@@ -148,13 +154,24 @@ function answer(response: ServerResponse, status: number, text: string): void {
   response.writeHead(status, headers).end(`${text}\n`);
 }
 
+/**
+ * Makes a workload's page a redirect, which keeps its cookies. The workload is asked with the token first, because some sign their
+ * visitors in by it, such as JupyterLab. Other answers stay as they are: a redirect of the workload, an error, or a file.
+ */
+function redirect(answered: IncomingMessage, location: string): void {
+  if (answered.statusCode !== 200 || !/^text\/html\b/i.test(answered.headers['content-type'] ?? '')) return;
+  answered.statusCode = 302;
+  answered.statusMessage = '';
+  Object.assign(answered.headers, { location, 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' });
+}
+
 function isSameDoor(one: GuardedPort, other: GuardedPort): boolean {
   const sameTarget = one.target.host === other.target.host && one.target.port === other.target.port;
   return sameTarget && one.tokenHash === other.tokenHash;
 }
 
-function visitOf({ url = '/', headers, socket }: IncomingMessage) {
-  return { url, headers, address: socket.remoteAddress ?? '' };
+function visitOf({ method = 'GET', url = '/', headers, socket }: IncomingMessage) {
+  return { method, url, headers, address: socket.remoteAddress ?? '' };
 }
 
 /**

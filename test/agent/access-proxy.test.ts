@@ -34,6 +34,8 @@ beforeAll(async () => {
       return;
     }
     response.setHeader('set-cookie', incoming.url === '/plant' ? PLANTED : 'app=1');
+    if (incoming.url?.startsWith('/page')) response.setHeader('content-type', 'text/html; charset=utf-8');
+    if (incoming.url?.startsWith('/page/missing')) response.statusCode = 404;
     incoming.pipe(response);
   });
   const sockets = new WebSocketServer({ server: app });
@@ -116,6 +118,14 @@ function ask(
 const cookieOf = ({ headers }: Answer) => headers['set-cookie']?.find((cookie) => cookie.startsWith('gpurent_')) ?? '';
 const enter = async () => cookieOf(await ask(`/?token=${TOKEN}`)).split(';')[0] ?? '';
 
+/** What a browser says of the request that opens a page, and of one that a page of another renter at this host name makes. */
+const opening = { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' };
+const embedded = (dest: string) => ({
+  'sec-fetch-site': 'same-site',
+  'sec-fetch-mode': 'no-cors',
+  'sec-fetch-dest': dest,
+});
+
 describe('A guarded port', () => {
   it.each([
     ['nothing', '/', {}],
@@ -167,6 +177,52 @@ describe('A guarded port', () => {
     expect((await ask('/', { cookie, origin: `http://${HOST}:1`, host })).status).toBe(401);
     expect((await ask('/', { cookie, origin: 'null', host })).status).toBe(401);
     expect((await ask('/', { cookie }, { localAddress: '127.0.0.2' })).status).toBe(401);
+  });
+
+  it.each([
+    ['from its own page', 200, 'GET', { 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'no-cors' }],
+    ['posted by its own page', 200, 'POST', { 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'cors' }],
+    ['that opens it, from a bookmark', 200, 'GET', { 'sec-fetch-site': 'none', ...opening }],
+    ['that opens it, by a link of another page', 200, 'GET', { 'sec-fetch-site': 'cross-site', ...opening }],
+    ['for a script in a neighbour’s page', 401, 'GET', embedded('script')],
+    ['for an image in a neighbour’s page', 401, 'GET', embedded('image')],
+    ['for a frame in a neighbour’s page', 401, 'GET', { ...embedded('iframe'), 'sec-fetch-mode': 'navigate' }],
+    ['for a form in a neighbour’s page', 401, 'POST', { 'sec-fetch-site': 'same-site', ...opening }],
+    ['that says two things', 401, 'GET', { 'sec-fetch-site': 'same-origin, same-site' }],
+    ['of a browser that says nothing', 200, 'GET', {}],
+  ])('takes or refuses the cookie in a request %s', async (_, status, method, headers) => {
+    const cookie = await enter();
+    expect((await ask('/', { cookie, ...headers }, { method })).status).toBe(status);
+  });
+
+  it('takes the token out of the address bar where a page is opened, after the workload has seen it', async () => {
+    const page = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
+    seen = [];
+    const opened = await ask(`/page?a=%2F%20b&token=${TOKEN}&c&token=other&a=2`, page);
+    expect(opened).toMatchObject({
+      status: 302,
+      headers: { location: '/page?a=%2F%20b&c&token=other&a=2', 'cache-control': 'no-store' },
+    });
+    expect(opened.headers['set-cookie']).toEqual(['app=1', cookieOf(opened)]);
+    expect(seen.map(({ url }) => url)).toEqual([`/page?a=%2F%20b&token=${TOKEN}&c&token=other&a=2`]);
+    const cookie = cookieOf(opened).split(';')[0] ?? '';
+    expect((await ask(opened.headers.location ?? '', { ...page, cookie })).status).toBe(200);
+    expect((await ask(`/page?token=${TOKEN}`, { ...page, ...opening })).headers.location).toBe('/page');
+  });
+
+  it.each([
+    ['a script', 200, `/page?token=${TOKEN}`, 'GET', { accept: '*/*' }],
+    ['a form', 200, `/page?token=${TOKEN}`, 'POST', { accept: 'text/html' }],
+    ['a frame', 200, `/page?token=${TOKEN}`, 'GET', { accept: 'text/html', ...embedded('iframe') }],
+    ['a file', 200, `/file?token=${TOKEN}`, 'GET', { accept: 'text/html' }],
+    ['a page that is missing', 404, `/page/missing?token=${TOKEN}`, 'GET', { accept: 'text/html' }],
+    ['a path that leads to another host', 200, `//page/?token=${TOKEN}`, 'GET', { accept: 'text/html' }],
+    ['another path that does', 200, `/\\page/?token=${TOKEN}`, 'GET', { accept: 'text/html' }],
+  ])('does not send %s elsewhere', async (_, status, path, method, headers) => {
+    const answer = await ask(path, headers, { method });
+    expect(answer.status).toBe(status);
+    expect(answer.headers.location).toBeUndefined();
+    expect(cookieOf(answer)).not.toBe('');
   });
 
   it('passes on what is streamed as it comes', async () => {
