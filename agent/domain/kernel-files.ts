@@ -106,15 +106,14 @@ export function openConnections(texts: readonly string[], ports: ReadonlySet<num
 const SOCKET =
   /^\s*\d+: ((?:[0-9A-F]{8}|[0-9A-F]{32}):([0-9A-F]{4}) (?:[0-9A-F]{8}|[0-9A-F]{32}):[0-9A-F]{4}) ([0-9A-F]{2}) /;
 
-/**
- * Parses `btrfs qgroup show --raw -r -f`: the bytes that a subvolume refers to, and the most that it may. Null: it is no such report
- * of one subvolume.
- */
-export function parseQuotaGroup(text: string): { usedBytes: number; limitBytes: number | null } | null {
-  const groups = text.split('\n').flatMap((line) => {
-    const [, used = '', limit = ''] = /^0\/\d+\s+(\d+)\s+\d+\s+(\d+|none)\b/.exec(line) ?? [];
-    const usedBytes = wholeNumber(used);
-    return usedBytes === null ? [] : [{ usedBytes, limitBytes: wholeNumber(limit) }];
+/** Finds in `/proc/self/mountinfo` the device of the btrfs that contains a path. Undefined: another file system does. */
+export function btrfsDevice(mountinfo: string, path: string): string | undefined {
+  const mounts = mountinfo.split('\n').flatMap((line) => {
+    const [, point = '', type, device] = /^\S+ \S+ \S+ \S+ (\S+) .* - (\S+) (\S+) /.exec(line) ?? [];
+    const folder = point.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(parseInt(octal, 8)));
+    return path === folder || path.startsWith(folder === '/' ? '/' : `${folder}/`) ? [{ folder, type, device }] : [];
   });
-  return groups.length === 1 ? (groups[0] ?? null) : null;
+  // Of several at the same place, the last one covers the others.
+  const [nearest] = mounts.reverse().sort((one, other) => other.folder.length - one.folder.length);
+  return nearest?.type === 'btrfs' ? nearest.device : undefined;
 }

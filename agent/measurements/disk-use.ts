@@ -1,12 +1,14 @@
 import { execFile } from 'node:child_process';
-import { statfs } from 'node:fs/promises';
+import { access, readFile, readdir, realpath, statfs } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
-import { parseQuotaGroup } from '../domain/kernel-files.js';
+import { btrfsDevice } from '../domain/kernel-files.js';
 import type { LocatedWorkload } from '../runtime/workload.js';
 
 const run = promisify(execFile);
 const TIMEOUT_MS = 10_000;
 const GB = 1e9;
+const BTRFS = '/sys/fs/btrfs';
 /** A virtual machine's limit is a little above what was rented, for its tables. */
 const MOST_BEYOND_RENTED = 1.1;
 
@@ -34,10 +36,33 @@ async function ofProject(path: string): Promise<DiskUse> {
   return { usedBytes: (blocks - bfree) * bsize, limitBytes: blocks * bsize };
 }
 
+/**
+ * Reads the account of a subvolume where the kernel shows it, since Linux 5.9. `btrfs qgroup show` would need CAP_SYS_ADMIN, with which the
+ * agent could mount and change anything.
+ */
 async function ofSubvolume(path: string): Promise<DiskUse | null> {
-  const { stdout } = await run('btrfs', ['qgroup', 'show', '--raw', '-r', '-f', path], { timeout: TIMEOUT_MS });
-  const group = parseQuotaGroup(stdout);
-  return group?.limitBytes === undefined || group.limitBytes === null
-    ? null
-    : { usedBytes: group.usedBytes, limitBytes: group.limitBytes };
+  const [{ stdout: id }, system] = await Promise.all([
+    run('btrfs', ['inspect-internal', 'rootid', path], { timeout: TIMEOUT_MS }),
+    fileSystemOf(path),
+  ]);
+  if (system === undefined) return null;
+  const read = async (name: string) => Number(await readFile(join(system, 'qgroups', `0_${Number(id)}`, name), 'utf8'));
+  const [usedBytes, limitBytes] = await Promise.all([read('referenced'), read('max_referenced')]);
+  return { usedBytes, limitBytes };
+}
+
+/** Returns the folder in which the kernel shows the btrfs that contains a path. */
+async function fileSystemOf(path: string): Promise<string | undefined> {
+  const device = btrfsDevice(await readFile('/proc/self/mountinfo', 'utf8'), path);
+  if (device === undefined) return undefined;
+  // A name such as /dev/mapper/data is a link to that of the kernel.
+  const name = basename(await realpath(device));
+  for (const uuid of await readdir(BTRFS)) {
+    const isIts = await access(join(BTRFS, uuid, 'devices', name)).then(
+      () => true,
+      () => false,
+    );
+    if (isIts) return join(BTRFS, uuid);
+  }
+  return undefined;
 }

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readAccounts, type Accounts } from '../../agent/measurements/accounts.js';
-import { diskUseOf } from '../../agent/measurements/disk-use.js';
+import { diskUseOf, type DiskUse } from '../../agent/measurements/disk-use.js';
 import { Probe } from '../../agent/measurements/probe.js';
 import type { DockerRuntime } from '../../agent/runtime/docker/docker-runtime.js';
 import type { LocatedWorkload } from '../../agent/runtime/workload.js';
@@ -14,11 +14,14 @@ import { eventually } from '../../scripts/eventually.js';
 import { systemClock } from '../../shared/clock.js';
 import { SAMPLE_IMAGE } from '../harness/docker.js';
 import { makeRuntime } from '../harness/runtime.js';
+import { runWithRightsOfUnit } from '../harness/unit-rights.js';
 import { takePorts } from '../harness/worker.js';
 import { OwnDocker } from '../rig/own-docker.js';
 import { specOf } from '../suites/runtime-suite.js';
 
 const LOCAL = fileURLToPath(new URL('../../.local/', import.meta.url));
+/** Where the build has put what measures. */
+const MEASURING = new URL('../../dist/agent/measurements/', import.meta.url).href;
 const MB = 1e6;
 
 let folder: string;
@@ -39,6 +42,21 @@ function accountsOf(located: LocatedWorkload): Accounts {
   if (!accounts) throw new Error('the process is not the workload’s');
   return accounts;
 }
+
+/** What the agent measures with the rights of its unit. */
+function asInstalled(located: LocatedWorkload): [DiskUse | null, Accounts] {
+  const program = `
+    Promise.all([import('${MEASURING}disk-use.js'), import('${MEASURING}accounts.js')]).then(
+      async ([{ diskUseOf }, { readAccounts }]) => {
+        const located = ${JSON.stringify(located)};
+        console.log(JSON.stringify([await diskUseOf(located), readAccounts(located)]));
+      },
+    )`;
+  return JSON.parse(runWithRightsOfUnit(process.execPath, ['-e', program])) as [DiskUse | null, Accounts];
+}
+
+const namesOfNull = (accounts: Accounts) =>
+  Object.entries(accounts).flatMap(([name, value]) => (value === null ? [name] : []));
 
 describe('of workloads on Docker', () => {
   const [busy, asleep] = [randomUUID(), randomUUID()];
@@ -170,6 +188,10 @@ describe('of a disk with a quota', () => {
     expect(use?.usedBytes).toBeLessThan(330 * MB);
     expect(use?.limitBytes).toBe(1_000 * MB);
     expect((await diskUseOf(empty))?.usedBytes).toBeLessThan(30 * MB);
+    // The agent of an installed host has fewer rights than this test.
+    const [itsUse, accounts] = asInstalled(full);
+    expect(itsUse).toEqual(await diskUseOf(full));
+    expect(namesOfNull(accounts)).toEqual(namesOfNull(accountsOf(full)));
     // Of another size, it would not be the account of this disk.
     const { workload } = full;
     expect(await diskUseOf({ ...full, workload: { ...workload, diskGb: 2 } })).toBeNull();

@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
+  btrfsDevice,
   numberNamed,
   openConnections,
   parseCgroups,
   parseCpuMax,
   parseInterfaces,
   parseTcpCounters,
-  parseQuotaGroup,
   wholeNumber,
 } from '../../agent/domain/kernel-files.js';
 import { parseUse } from '../../agent/host/nvidia/use.js';
@@ -106,16 +106,26 @@ it('connections that were opened, and that are open, are named by the line above
     expect(parseTcpCounters(other)).toEqual({ openedToIt: null, openedByIt: null, open: null });
 });
 
-it('a subvolume says what it refers to', () => {
-  const text =
-    'qgroupid         rfer         excl     max_rfer \n--------         ----  \n0/258           123456       4096   1000000000\n';
-  expect(parseQuotaGroup(text)).toEqual({ usedBytes: 123_456, limitBytes: 1_000_000_000 });
-  expect(parseQuotaGroup(text.replace('1000000000', 'none'))).toEqual({ usedBytes: 123_456, limitBytes: null });
-  const newer =
-    'Qgroupid    Referenced    Exclusive  Max referenced  Path \n--------\n0/258   123456   4096   1000000000  subvolumes/x\n';
-  expect(parseQuotaGroup(newer)).toEqual({ usedBytes: 123_456, limitBytes: 1_000_000_000 });
-  expect(parseQuotaGroup(`${text}${text}`)).toBeNull();
-  expect(parseQuotaGroup('ERROR: no quotas')).toBeNull();
+it('the device of a btrfs is that of the nearest mount', () => {
+  const mounts = [
+    '22 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw',
+    '63 22 0:38 / /var/lib/docker rw,relatime shared:4 - btrfs /dev/mapper/data rw,subvolid=5,subvol=/',
+    '64 63 0:39 / /var/lib/docker/with\\040space rw - btrfs /dev/sdc rw',
+    '65 22 0:40 / /srv rw - btrfs /dev/sdd rw',
+    '66 22 8:3 / /srv rw - xfs /dev/sde rw',
+    'garbage',
+  ].join('\n');
+  const devices = {
+    '/var/lib/docker/btrfs/subvolumes/x': '/dev/mapper/data',
+    '/var/lib/docker': '/dev/mapper/data',
+    '/var/lib/docker/with space/x': '/dev/sdc',
+    '/var/lib/dockers': undefined,
+    '/srv/x': undefined,
+    '/x': undefined,
+  };
+  for (const [path, device] of Object.entries(devices))
+    expect([path, btrfsDevice(mounts, path)]).toEqual([path, device]);
+  expect(btrfsDevice('', '/x')).toBeUndefined();
 });
 
 describe('what nvidia-smi says of use', () => {
