@@ -11,6 +11,24 @@ const HAS_GPUS: readonly InstanceStatus[] = ['creating', 'starting', 'running'];
 /** In these statuses an instance is charged for its disk only. */
 const HAS_DISK: readonly InstanceStatus[] = ['stopping', 'stopped'];
 
+/** The API keys for whose caps an instance counts; null: none. */
+export interface CountedKeys {
+  /** It has deployed the instance: its disk counts. */
+  apiKeyId: string | null;
+  /** It has caused the last run, by a deploy or a start: its GPUs count. */
+  runKeyId: string | null;
+}
+
+/** Returns instances with the prices that count for the caps of an API key; null: of the organization, for which all do. */
+export function countedFor<One extends Rates & CountedKeys>(keyId: string | null, instances: readonly One[]): One[] {
+  if (keyId === null) return [...instances];
+  return instances.map((one) => ({
+    ...one,
+    pricePerHourMicro: one.runKeyId === keyId ? one.pricePerHourMicro : 0,
+    storagePricePerGbHourMicro: one.apiKeyId === keyId ? one.storagePricePerGbHourMicro : 0,
+  }));
+}
+
 /** Returns the price of one hour of an instance's disk, in micro-dollars. */
 export function diskPerHourMicro(rates: Rates): number {
   return rates.storagePricePerGbHourMicro * rates.diskGb;

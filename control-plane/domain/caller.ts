@@ -29,6 +29,11 @@ export function rolesWith(right: Right): readonly Role[] {
 export const API_KEY_KINDS = ['personal', 'team'] as const;
 export type ApiKeyKind = (typeof API_KEY_KINDS)[number];
 
+/** Returns the id of the API key that a caller is; null: it is a session. */
+export function keyIdOf(caller: SessionCaller | ApiKeyCaller): string | null {
+  return caller.kind === 'api_key' ? caller.keyId : null;
+}
+
 /** A signed-in user, acting for the active organization. */
 export interface SessionCaller {
   kind: 'session';

@@ -26,6 +26,15 @@ export function leavesEnough(leftMicro: number, pricePerHourMicro: number): bool
   return leftMicro > 0 && leftMicro >= charge(pricePerHourMicro, LEAST_LEFT_MS);
 }
 
+/** Tells whether an instance with the limits `next` can cost more than with the limits `before`. */
+export function areLooser(next: InstanceLimits, before: InstanceLimits): boolean {
+  const isHigher = (name: 'stop_at' | 'max_charge_micro' | 'idle_stop_minutes') =>
+    (next[name] ?? Infinity) > (before[name] ?? Infinity);
+  if (isHigher('stop_at') || isHigher('max_charge_micro') || isHigher('idle_stop_minutes')) return true;
+  // Once it is stopped, its disk goes on costing.
+  return before.on_limit === 'destroy' && next.on_limit !== 'destroy';
+}
+
 /** Returns which limit of an instance leaves too little GPU time for a start; undefined: none. */
 export function tooNearLimit(
   { stop_at, max_charge_micro }: Pick<InstanceLimits, 'stop_at' | 'max_charge_micro'>,

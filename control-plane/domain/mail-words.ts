@@ -167,15 +167,18 @@ export function wordsOf(item: MailItem, all: MailLinks): MailWords {
 
 function capWords(item: MailItem & { kind: 'spend_cap' }, links: MailLinks): MailWords {
   const { organization, api_key_id, period, percent, limit_micro, spent_micro } = item;
-  const whose = api_key_id === null ? 'its instances' : `the instances that the API key ${api_key_id} has deployed`;
+  const whose =
+    api_key_id === null
+      ? 'its instances'
+      : `what the API key ${api_key_id} has started, and the disks of what it has deployed`;
   const cap = `the cap on the ${period} (UTC)`;
   const isUsedUp = percent >= 100;
   return {
     subject: `${quoted(organization)} has used up ${percent} percent of ${cap}`,
     happened: `The organization ${quoted(organization)} has spent ${dollars(spent_micro)} of ${dollars(limit_micro)} for ${whose}: ${percent} percent of ${cap}.`,
     means: isUsedUp
-      ? 'These instances are stopped, and cannot be started before the cap is raised or the next one begins. Their disks and GPUs are kept, and the disks cost money.'
-      : 'When the cap is used up, these instances are stopped. Their disks and GPUs are kept.',
+      ? 'What runs for it is stopped, and cannot be started for it before the cap is raised or the next one begins. The disks and GPUs of these instances are kept, and the disks cost money.'
+      : 'When the cap is used up, what runs for it is stopped. The disks and GPUs of these instances are kept.',
     todo: [
       `Raise the cap, as an admin of the organization or with the role billing: ${api_key_id === null ? links.billing : links.keys}`,
       isUsedUp ? toStart(links) : toStop(links),

@@ -15,6 +15,8 @@ export interface Interval {
    * host has been silent for a short while, and its next report will tell. `silent`: unknown, so nothing is assumed.
    */
   beyond: 'runs' | 'awaited' | 'silent';
+  /** The API key for whose caps its time counts; null: none. */
+  apiKeyId: string | null;
 }
 
 /**
@@ -27,7 +29,10 @@ export interface Metered {
   ratePerHourMicro: number;
   /** The time that was charged so far, in milliseconds. */
   settledMs: number;
+  /** In the order of time. */
   intervals: readonly Interval[];
+  /** Of the cost, only that of the intervals of this API key is looked at. Absent: all of it. */
+  onlyOfKey?: string;
 }
 
 export interface Span {
@@ -84,14 +89,27 @@ export function dueAt(meters: readonly Metered[], unpaid: Unpaid, at: number): n
 /** Returns the cost up to `at` of one meter's time that is not settled, in micro-dollars. */
 export function dueOf(metered: Metered, all: Unpaid, at: number): number {
   const unpaid = metered.meter === 'gpu' ? all : ALL_PAID;
-  let ms = 0;
+  let [ms, cost] = [0, 0];
   for (const interval of metered.intervals) {
     const to = Math.max(reach(interval, at), interval.settledTo);
+    const before = ms;
     ms += to - interval.settledTo - unpaidMs(interval, unpaid, interval.settledTo, to);
+    if (isCounted(metered, interval)) cost += costOf(metered, ms) - costOf(metered, before);
   }
   const { instanceId } = metered;
   const uncovered = unpaid.uncovered.filter((one) => one.instanceId === instanceId && one.at <= at);
-  return costOf(metered, ms) - sum(uncovered.map(({ micro }) => micro));
+  return cost - sum(uncovered.filter((one) => isCountedAt(metered, one.at)).map(({ micro }) => micro));
+}
+
+/** Tells whether the time of an interval is looked at. */
+export function isCounted({ onlyOfKey }: Metered, { apiKeyId }: Interval): boolean {
+  return onlyOfKey === undefined || apiKeyId === onlyOfKey;
+}
+
+/** Tells whether the millisecond that ends at `at` is looked at: it is one of the last interval that has begun by then. */
+function isCountedAt(metered: Metered, at: number): boolean {
+  const interval = metered.intervals.findLast(({ settledTo }) => settledTo < at);
+  return metered.onlyOfKey === undefined || (interval !== undefined && isCounted(metered, interval));
 }
 
 /**

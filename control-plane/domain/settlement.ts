@@ -6,6 +6,7 @@ import {
   dueAt,
   firstAt,
   frontierOf,
+  isCounted,
   joined,
   sum,
   uncoveredAt,
@@ -41,11 +42,12 @@ export interface Account {
   limits: readonly SpendLimit[];
 }
 
-/** The part of a charge for use on one UTC day. */
+/** The part of a charge for use on one UTC day that counts for the caps of one API key; null: of none. */
 export interface DayCharge {
   /** In days since 1970. */
   day: number;
   micro: number;
+  apiKeyId: string | null;
 }
 
 /** The end of an instance's GPU time: a limit is used up. */
@@ -127,7 +129,8 @@ function isCertainOf({ limit, at }: Reached, meters: readonly Metered[], now: nu
 /** Returns up to when a meter can be charged, as far as a limit is concerned that is used up. */
 function limitFrontier({ limit }: Reached, metered: Metered, meters: readonly Metered[], now: number): number {
   const its = metersOf(limit, meters);
-  return limit.leftMicro === null || !its.includes(metered) ? now : frontierOf(its, now);
+  const isIts = its.some(({ instanceId, meter }) => instanceId === metered.instanceId && meter === metered.meter);
+  return limit.leftMicro === null || !isIts ? now : frontierOf(its, now);
 }
 
 function stopsBy(reached: readonly Reached[], meters: readonly Metered[]): LimitStop[] {
@@ -178,10 +181,10 @@ function book(
     const own = { ...unpaid, uncovered: unpaid.uncovered.filter((one) => one.instanceId === instanceId) };
     const its = meter === 'gpu' ? own : ALL_PAID;
     const frontier = frontierOfMeter(metered);
-    const days = new Map<number, number>();
+    const days: DayCharge[] = [];
     let ms = 0;
     for (const interval of metered.intervals) {
-      const { id, settledTo, attestedTo } = interval;
+      const { id, settledTo, attestedTo, apiKeyId } = interval;
       const to = Math.min(attestedTo, frontier);
       if (to <= settledTo) continue;
       const parts = byDay({ from: settledTo, to }).map((span) => ({ ...span, ...absorbedIn(span, interval, its) }));
@@ -189,8 +192,7 @@ function book(
         const before = ms;
         ms += end - from - absorbedMs;
         const micro = costOf(metered, ms) - costOf(metered, before) - absorbedMicro;
-        const day = Math.floor(from / DAY_MS);
-        days.set(day, (days.get(day) ?? 0) + micro);
+        if (isCounted(metered, interval)) addTo(days, { day: Math.floor(from / DAY_MS), micro, apiKeyId });
       }
       const [absorbedMs, absorbedMicro] = [
         sum(parts.map((one) => one.absorbedMs)),
@@ -198,11 +200,16 @@ function book(
       ];
       intervals.push({ id, settledTo: to, absorbedMs, absorbedMicro });
     }
-    const chargedMicro = sum([...days.values()]);
-    if (ms > 0)
-      bookings.push({ instanceId, meter, ms, chargedMicro, days: [...days].map(([day, micro]) => ({ day, micro })) });
+    if (ms > 0) bookings.push({ instanceId, meter, ms, chargedMicro: sum(days.map(({ micro }) => micro)), days });
   }
   return { bookings, intervals };
+}
+
+/** Adds a charge to that of the same day and API key. */
+function addTo(days: DayCharge[], { day, micro, apiKeyId }: DayCharge): void {
+  const same = days.findLast((one) => one.day === day && one.apiKeyId === apiKeyId);
+  if (same) same.micro += micro;
+  else days.push({ day, micro, apiKeyId });
 }
 
 /** Returns what is charged now for the time that counts for a limit, in micro-dollars. */

@@ -1,6 +1,7 @@
 import {
   dueAt,
   firstAt,
+  isCounted,
   uncoveredAt,
   type Interval,
   type Metered,
@@ -18,9 +19,8 @@ export type LimitName =
 
 /** An end of charges for GPU time. Disks count, and go on being charged beyond it. */
 export interface SpendLimit {
+  /** Also whose charges count, and what it stops. */
   name: LimitName;
-  /** The instances whose charges count, and which it stops; null: all of the organization. */
-  instanceIds: ReadonlySet<string> | null;
   /** Charges for the time in [countsFrom, to) count. */
   countsFrom: number;
   /** The limit ends no time before `from`: it was set then. */
@@ -43,9 +43,13 @@ export interface Reached {
   at: number;
 }
 
-/** Returns the meters whose charges count for a limit. */
-export function metersOf({ instanceIds }: SpendLimit, meters: readonly Metered[]): readonly Metered[] {
-  return instanceIds === null ? meters : meters.filter(({ instanceId }) => instanceIds.has(instanceId));
+/** Returns the meters whose charges count for a limit; of an API key, only the part of each that counts for the key. */
+export function metersOf({ name }: Pick<SpendLimit, 'name'>, meters: readonly Metered[]): readonly Metered[] {
+  if ('instanceId' in name) return meters.filter(({ instanceId }) => instanceId === name.instanceId);
+  const { apiKeyId: onlyOfKey } = name;
+  if (onlyOfKey === null) return meters;
+  const its = meters.map((metered) => ({ ...metered, onlyOfKey }));
+  return its.filter((metered) => metered.intervals.some((interval) => isCounted(metered, interval)));
 }
 
 /**
@@ -59,8 +63,12 @@ export function intervalsOf(
   const gpus = metersOf(limit, meters).filter(({ meter }) => meter === 'gpu');
   return gpus
     .filter(({ ratePerHourMicro }) => ratePerHourMicro > 0 || limit.leftMicro === null)
-    .flatMap(({ instanceId, intervals }) => intervals.map((interval) => ({ instanceId, interval })))
+    .flatMap((metered) => countedOf(metered).map((interval) => ({ instanceId: metered.instanceId, interval })))
     .filter(({ interval }) => interval.settledTo < limit.to);
+}
+
+function countedOf(metered: Metered): Interval[] {
+  return metered.intervals.filter((interval) => isCounted(metered, interval));
 }
 
 /** Returns when the first of these limits is used up, if that is by `horizon`. */
@@ -85,21 +93,21 @@ function reachedAt(limit: SpendLimit, meters: readonly Metered[], unpaid: Unpaid
   const ends = ({ closedAt }: Interval) => closedAt === null || closedAt > from;
   if (from > horizon || !intervalsOf(limit, meters).some(({ interval }) => ends(interval))) return undefined;
   if (leftMicro === null) return from;
-  const isUsedUp = (at: number) => dueOfLimit(limit, meters, unpaid, at) >= leftMicro;
-  const [begin, end] = [beginOf(limit, meters), Math.min(to, horizon)];
+  const its = metersOf(limit, meters);
+  const isUsedUp = (at: number) => dueOfLimit(limit, its, unpaid, at) >= leftMicro;
+  const [begin, end] = [beginOf(limit, its), Math.min(to, horizon)];
   if (isUsedUp(begin)) return begin;
   return end > begin && isUsedUp(end) ? firstAt(begin, end, isUsedUp) : undefined;
 }
 
-/** Returns from when on the charges of a limit are not settled. */
-function beginOf(limit: SpendLimit, meters: readonly Metered[]): number {
-  const settled = metersOf(limit, meters).flatMap(({ intervals }) => intervals.map(({ settledTo }) => settledTo));
+/** Returns from when on the charges of a limit are not settled. `its` are its meters. */
+function beginOf(limit: SpendLimit, its: readonly Metered[]): number {
+  const settled = its.flatMap((metered) => countedOf(metered).map(({ settledTo }) => settledTo));
   return Math.max(limit.from, Math.min(...settled));
 }
 
 /** Returns the cost up to `at` of the time that counts for a limit and is not settled, in micro-dollars. */
-function dueOfLimit(limit: SpendLimit, meters: readonly Metered[], unpaid: Unpaid, at: number): number {
-  const its = metersOf(limit, meters);
+function dueOfLimit(limit: SpendLimit, its: readonly Metered[], unpaid: Unpaid, at: number): number {
   return dueAt(its, unpaid, Math.min(at, limit.to)) - dueAt(its, unpaid, limit.countsFrom);
 }
 
@@ -110,7 +118,7 @@ export function spanOf({ limit, at }: Reached): Span {
 
 /** Returns the part of the cost in the last millisecond of a limit that it does not cover. */
 export function uncoveredBy({ limit, at }: Reached, meters: readonly Metered[], unpaid: Unpaid): Uncovered[] {
-  if (limit.leftMicro === null || at <= beginOf(limit, meters)) return [];
-  const missing = dueOfLimit(limit, meters, unpaid, at) - limit.leftMicro;
-  return uncoveredAt(metersOf(limit, meters), unpaid, at, missing);
+  const its = metersOf(limit, meters);
+  if (limit.leftMicro === null || at <= beginOf(limit, its)) return [];
+  return uncoveredAt(its, unpaid, at, dueOfLimit(limit, its, unpaid, at) - limit.leftMicro);
 }

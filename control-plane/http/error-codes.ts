@@ -283,7 +283,7 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
   SPEND_LIMIT_REACHED: {
     status: 402,
     meaning:
-      'A cap of the organization or of the API key, or a limit of the instance itself, is used up or leaves less than five minutes of GPU time, or the request would burn more per hour than a cap allows.',
+      'A cap of the organization or of the API key, or a limit of the instance itself, is used up or leaves less than five minutes of GPU time, or the request would burn more per hour than a cap allows. Or an API key with caps would loosen the limits of an instance that it has not started.',
     extra: {
       cap: choice(
         [...CAP_KINDS, 'max_charge', 'stop_at'],

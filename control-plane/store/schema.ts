@@ -342,6 +342,7 @@ export interface Schema {
     idle_from: number | null;
     idle_to: number | null;
     idle_stops_at: number | null;
+    run_key_id: string | null;
   };
   instance_schedules: {
     instance_id: string;
@@ -350,6 +351,7 @@ export interface Schema {
     next_at: number;
     look_at: number;
     start_command: string | null;
+    key_id: string | null;
   };
   measurements: { instance_id: string; grain: Grain; from_at: number; data: Buffer };
   idempotency_keys: {
@@ -483,6 +485,7 @@ export interface Schema {
     run_id: string | null;
     run_began_at: number | null;
     run_not_before: number | null;
+    capped_key_id: string | null;
   };
   transactions: {
     id: string;
@@ -497,6 +500,7 @@ export interface Schema {
     created_at: number;
   };
   organization_days: { organization_id: string; day: number; gpu_micro: number; disk_micro: number };
+  key_days: { api_key_id: string; day: number; micro: number };
   spend_caps: {
     owner_id: string;
     kind: CapKind;

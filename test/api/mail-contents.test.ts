@@ -141,7 +141,7 @@ describe('a mail of what has happened', () => {
       'billing.spend_cap',
       () => ({ api_key_id: 'KEY', period: 'month', percent: 100, limit_micro: 10_000_000, spent_micro: 10_000_000 }),
       /^"Renter's organization" has used up 100 percent of the cap on the month \(UTC\)$/,
-      ['the API key KEY has deployed', 'These instances are stopped', `${PUBLIC_URL}/keys`],
+      ['the API key KEY has started', 'What runs for it is stopped', `${PUBLIC_URL}/keys`],
     ],
     [
       'organization.suspended',

@@ -330,49 +330,6 @@ it('a cap on the month counts its days together', async () => {
   poor.agent.close();
 });
 
-describe('the caps of an API key', () => {
-  it('count and stop only what the key has deployed, also once it is revoked', async () => {
-    const poor = await makePoor(world.test, world.templateId, 2);
-    await poor.credit(100 * GPU_MICRO);
-    const { key, secret } = await poor.renter.api.post<{ key: { id: string }; secret: string }>('/v1/api-keys', {
-      name: 'ci',
-    });
-    const [, other = ''] = poor.ids;
-    await poor.renter.api.request('DELETE', `/v1/instances/${other}`);
-    await statusIs(poor.renter.api, other, 'destroyed');
-    const path = `/v1/api-keys/${key.id}/spend-caps`;
-    const body = { offer_id: poor.offerId, template_id: world.templateId, disk_gb: 10 };
-    const its = await poor.renter.api.as(secret).post<InstanceBody>('/v1/instances', body);
-    await statusIs(poor.renter.api, its.id, 'running');
-    poor.ids[1] = its.id;
-    await setCaps(poor, { day_micro: GPU_MICRO / 2 }, path);
-    await poor.renter.api.delete(`/v1/api-keys/${key.id}`);
-    await poor.pass(HOUR_MS);
-    await statusIs(poor.renter.api, its.id, 'stopped');
-    expect((await readCaps(poor, path)).spent_day_micro).toBe(GPU_MICRO / 2);
-    expect((await poor.read()).status).toBe('running');
-    expect(await start(poor, its.id)).toMatchObject({
-      status: 402,
-      body: { code: 'SPEND_LIMIT_REACHED', cap: 'day' },
-    });
-    await setCaps(poor, { day_micro: 3 * GPU_MICRO }, path);
-    expect((await start(poor, its.id)).status).toBe(202);
-    poor.agent.close();
-  });
-
-  it('of another organization are unknown', async () => {
-    const poor = await makePoor(world.test, world.templateId);
-    const { key } = await world.admin.api.post<{ key: { id: string } }>('/v1/api-keys', { name: 'theirs' });
-    const before = world.test.dump();
-    expect(await setCaps(poor, { day_micro: 1 }, `/v1/api-keys/${key.id}/spend-caps`)).toMatchObject({
-      status: 404,
-      body: { code: 'API_KEY_NOT_FOUND' },
-    });
-    expect(world.test.dump()).toEqual(before);
-    poor.agent.close();
-  });
-});
-
 describe('a cap on the burn', () => {
   it('refuses a deploy and a start that would go beyond it, and stops nothing', async () => {
     const poor = await makePoor(world.test, world.templateId, 2);

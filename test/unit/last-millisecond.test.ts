@@ -12,6 +12,7 @@ const since = (id: number, at: number): Interval => ({
   attestedTo: 1_000_000,
   closedAt: null,
   beyond: 'runs',
+  apiKeyId: null,
 });
 const gpu = (instanceId: string, ratePerHourMicro: number, interval: Interval): Metered => ({
   instanceId,

@@ -14,6 +14,7 @@ const interval = (attestedTo: number, changes: Partial<Interval> = {}): Interval
   attestedTo,
   closedAt: null,
   beyond: 'runs',
+  apiKeyId: null,
   ...changes,
 });
 const gpu = (intervals: readonly Interval[], ratePerHourMicro = RATE, settledMs = 0): Metered => ({
@@ -44,7 +45,7 @@ describe('While the balance lasts', () => {
       bookings: [
         {
           ...{ instanceId: metered.instanceId, meter: 'gpu', ms: 700, chargedMicro: 700 },
-          days: [{ day: 0, micro: 700 }],
+          days: [{ day: 0, micro: 700, apiKeyId: null }],
         },
       ],
       intervals: [{ id: metered.intervals[0]?.id, settledTo: 700, absorbedMs: 0, absorbedMicro: 0 }],
@@ -371,8 +372,7 @@ it('settled at whatever times, it comes to the same', () => {
 
 describe('A limit', () => {
   const limit = (leftMicro: number, from: number, countsFrom = 0) => ({
-    name: { kind: 'max_charge' as const, instanceId: 'a' },
-    instanceIds: null,
+    name: { kind: 'day' as const, apiKeyId: null },
     ...{ countsFrom, from, to: Infinity, leftMicro, earlier: null },
   });
   /** One that was changed at `to`. */

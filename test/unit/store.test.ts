@@ -180,6 +180,47 @@ it('keeps the caps of a store that has all caps of an owner in one row', () => {
   store.close();
 });
 
+it('counts for the key that has deployed it what runs in a store that is older than runs of other keys', () => {
+  new Store(file, new ManualClock(), { steps: migrations.slice(0, 44) }).close();
+  const database = new BetterSqlite3(file);
+  database.exec(`INSERT INTO users (id, email, name, password_hash, created_at) VALUES ('u', '', '', '', 0);
+    INSERT INTO organizations (id, name, created_at) VALUES ('o', '', 0);
+    INSERT INTO api_keys (id, organization_id, creator_id, name, kind, prefix, secret_hash, created_at)
+    VALUES ('k', 'o', 'u', '', 'team', '', '', 0)`);
+  database.pragma('foreign_keys = OFF');
+  const instance = (
+    id: string,
+    key: string,
+  ) => `INSERT INTO instances (id, organization_id, machine_id, offer_id, template_id, status,
+    num_gpus, disk_gb, price_per_hour_micro, storage_price_per_gb_hour_micro, template_snapshot, ssh_user, deployed_by, created_at,
+    status_changed_at, progress_at, api_key_id) VALUES ('${id}', 'o', 'm', 'f', 't', 'running', 1, 1, 1, 1, '', '', '', 7, 8, 8, ${key});
+    INSERT INTO meter_intervals (instance_id, organization_id, machine_id, meter, opened_at, closed_at, attested_to, settled_to)
+    VALUES ('${id}', 'o', 'm', 'gpu', 1, 2, 2, 2), ('${id}', 'o', 'm', 'gpu', 3, NULL, 4, 4);
+    INSERT INTO instance_schedules VALUES ('${id}', 'UTC', '[]', 1, 1, NULL)`;
+  database.exec(`INSERT INTO machines (id, name, region, public_address, arch, cpu_model, cpu_cores, memory_mb, disk_gb, disk_quota,
+    vm_capable, gpu_release_supported, enrolled_at) VALUES ('m', '', '', '', '', '', 1, 1, 1, '', 0, 0, 0);
+    INSERT INTO offers (id, machine_id, num_gpus, price_per_hour_micro, storage_price_per_gb_hour_micro, created_at)
+    VALUES ('f', 'm', 1, 1, 1, 0);
+    INSERT INTO templates (id, hash_id, visibility, name, description, kind, mode, image, arch, ssh_user, env_encrypted, command, ports,
+    uses_access_token, coming_soon, recommended, created_at) VALUES ('t', '', 'system', '', '', 'container', '', '', '', '', x'', '', '',
+    0, 0, 0, 0);
+    ${instance('i', "'k'")}; ${instance('j', 'NULL')};
+    INSERT INTO charge_days VALUES ('o', 'api_key', 'k', 9, 'i', 5, 6), ('o', 'api_key', '', 9, 'j', 1, 1), ('o', 'label', '', 9, 'i', 5, 6)`);
+  database.close();
+  const store = new Store(file, new ManualClock());
+  const [instances, intervals, schedules, days] = store.transact((tx) => [
+    tx.all(query.selectFrom('instances').select(['id', 'run_key_id']).orderBy('id')),
+    tx.all(query.selectFrom('meter_intervals').select(['instance_id', 'capped_key_id']).where('closed_at', 'is', null)),
+    tx.all(query.selectFrom('instance_schedules').select(['instance_id', 'key_id']).orderBy('instance_id')),
+    tx.all(query.selectFrom('key_days').selectAll()),
+  ]);
+  expect(instances.map(({ run_key_id }) => run_key_id)).toEqual(['k', null]);
+  expect(intervals.map(({ capped_key_id }) => capped_key_id)).toEqual(['k', null]);
+  expect(schedules.map(({ key_id }) => key_id)).toEqual(['k', null]);
+  expect(days).toEqual([{ api_key_id: 'k', day: 9, micro: 11 }]);
+  store.close();
+});
+
 it('sums up what each day has cost in a ledger that is older than these sums', () => {
   new Store(file, new ManualClock(), { steps: migrations.slice(0, 5) }).close();
   const database = new BetterSqlite3(file);

@@ -46,12 +46,12 @@ export const instanceSettingsRoutes: Routes = (app, platform) => {
   app.patch(
     '/v1/instances/:id',
     {
-      config: { policy: MEMBER, refusals: ['INSTANCE_NOT_FOUND', 'INVALID_STATE'] },
+      config: { policy: MEMBER, refusals: ['INSTANCE_NOT_FOUND', 'INVALID_STATE', 'SPEND_LIMIT_REACHED'] },
       schema: {
         operationId: 'updateInstance',
         summary: 'Change the label and the limits of an instance',
         description:
-          'What is absent stays; null takes a limit away. Limits concern what is used from now on; earlier ones hold for the time before, also if its host reports it later.',
+          'What is absent stays; null takes a limit away. Limits concern what is used from now on; earlier ones hold for the time before, also if its host reports it later. An API key with caps loosens no limits of an instance whose last run it has not started.',
         params: idOf('instance'),
         body: SettingsBody,
         response: { 200: Instance },

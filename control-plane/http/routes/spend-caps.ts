@@ -30,7 +30,8 @@ const CapsBody = body(caps);
 
 const DESCRIPTION =
   'When a cap on the day or the month is used up, running instances are stopped and charged no further for GPU time; their disks and GPUs are kept, and disks go on being charged. The caps concern what is used from now on; earlier ones hold for the time before, also if its host reports it later. Starts under way that the caps would refuse are undone. While an instance is being created, a cap that would leave less than five minutes of what runs is refused.';
-const OF_KEY = 'The caps of an API key count what that key has deployed, also where somebody else starts it.';
+const OF_KEY =
+  'The caps of an API key count the runs that the key has caused: by a deploy, by a start, whoever has deployed the instance, and by a schedule that it has set. They count also the disks of what it has deployed.';
 
 /** Routes that show and set what an organization and its API keys may spend. */
 export const spendCapRoutes: Routes = (app, platform) => {

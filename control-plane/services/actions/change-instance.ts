@@ -1,11 +1,12 @@
 import { actorOf } from '../../domain/act.js';
-import type { Caller } from '../../domain/caller.js';
-import { tooNearLimit, type InstanceLimits } from '../../domain/instance-limits.js';
+import { keyIdOf, type Caller } from '../../domain/caller.js';
+import { areLooser, tooNearLimit, type InstanceLimits } from '../../domain/instance-limits.js';
 import { Refusal, invalidField } from '../../domain/refusal.js';
 import { keepEarlierLimit } from '../billing/earlier-limits.js';
 import { usedUpLimit } from '../billing/enforce-limits.js';
 import { settleOrganizations } from '../billing/settle.js';
-import { getOwnInstance, type Instance } from '../instances/queries.js';
+import { findCaps, refusalOfLoosening } from '../billing/spend-check.js';
+import { findLiveRates, getOwnInstance, type Instance } from '../instances/queries.js';
 import type { Tx } from '../../store/store.js';
 import { amend, type InstanceChanges } from '../instances/transitions.js';
 import { settleSoon } from '../metering/meters.js';
@@ -18,7 +19,7 @@ export type InstanceSettings = Partial<InstanceLimits> & { label?: string | null
 /**
  * Changes the label and the limits of an instance; what is absent stays. Limits concern what is used from now on. Refuses with
  * INSTANCE_NOT_FOUND, with INVALID_STATE for one that is destroyed or about to be, and with VALIDATION_FAILED a time to stop that is past
- * and limits that {@link checkLimits} names.
+ * and limits that {@link checkLimits} names; with SPEND_LIMIT_REACHED like {@link checkMayLoosen}.
  */
 export function changeInstance(
   platform: Platform,
@@ -34,6 +35,7 @@ export function changeInstance(
       throw new Refusal('INVALID_STATE', `the instance is ${instance.status}; it cannot be changed any more`);
     const changes = changesBy(instance, settings, tx.now);
     checkLimits({ ...instance, ...changes }, tx.now);
+    if (areLooser({ ...instance, ...changes }, instance)) checkMayLoosen(tx, caller, instance);
     keepEarlierLimits(tx, instance, changes);
     const changed = amend(tx, instance, changes);
     settleSoon(tx, caller.organizationId);
@@ -62,6 +64,20 @@ function checkLimits(instance: Instance, now: number): void {
       near === 'stop_at' ? 'stop_at' : 'max_charge_micro',
       `must leave at least five minutes of GPU time while the instance is ${instance.status}`,
     );
+}
+
+/**
+ * Refuses with SPEND_LIMIT_REACHED an API key with caps that would let a run cost more which counts for others, and so not for its caps.
+ * Of an instance that does not run, the last run decides.
+ */
+function checkMayLoosen(tx: Tx, caller: Caller, { run_key_id, organization_id }: Instance): void {
+  const keyId = keyIdOf(caller);
+  if (keyId === null || keyId === run_key_id) return;
+  const [cap] = findCaps(tx, { organizationId: organization_id, apiKeyId: keyId }).filter(
+    (state) => state.cap.api_key_id === keyId,
+  );
+  if (!cap) return;
+  throw refusalOfLoosening(cap, findLiveRates(tx, organization_id));
 }
 
 const NOT_IDLE = { idle_from: null, idle_to: null, idle_stops_at: null };

@@ -307,7 +307,7 @@ function uncoveredBurn(planned: PlannedDeploy): Refusal | undefined {
 function usedUpCap(planned: PlannedDeploy): Refusal | undefined {
   const { live, caps, apiKeyId } = planned.payer;
   const rates = ratesOf(planned);
-  return refusalOfCaps(caps, rates ? [...live, { ...rates, status: 'creating', apiKeyId }] : live);
+  return refusalOfCaps(caps, rates ? [...live, { ...rates, status: 'creating', apiKeyId, runKeyId: apiKeyId }] : live);
 }
 
 function tooNearOwnLimit(planned: PlannedDeploy): Refusal | undefined {

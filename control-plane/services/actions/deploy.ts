@@ -1,5 +1,5 @@
 import { actorOf } from '../../domain/act.js';
-import type { Caller } from '../../domain/caller.js';
+import { keyIdOf, type Caller } from '../../domain/caller.js';
 import type { EnvEntry } from '../../domain/environment.js';
 import type { InstanceLimits } from '../../domain/instance-limits.js';
 import { findPayer } from '../billing/payer.js';
@@ -51,7 +51,7 @@ export function deploy(
     const owner = {
       organizationId: caller.organizationId,
       deployedBy: deployedBy(caller),
-      apiKeyId: caller.kind === 'api_key' ? caller.keyId : null,
+      apiKeyId: keyIdOf(caller),
     };
     const instance = insertInstance(platform, tx, owner, { request, template, offer, sshKey, gpus });
     const message = `deployed on ${offer.machine.name} with ${offer.num_gpus} GPU(s)`;

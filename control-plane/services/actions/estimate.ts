@@ -64,7 +64,7 @@ const NOT_METERED_YET: readonly InstanceStatus[] = ['creating', 'starting', 'sto
 /** Returns what will be metered of an instance that is on its way to `running` or `stopped`, as if it were there now. */
 function metersToCome(instance: Rates & { id: string; status: InstanceStatus }, now: number): Metered[] {
   if (!NOT_METERED_YET.includes(instance.status)) return [];
-  const interval = { id: 0, settledTo: now, attestedTo: now, closedAt: null, beyond: 'runs' as const };
+  const interval = { id: 0, settledTo: now, attestedTo: now, closedAt: null, beyond: 'runs' as const, apiKeyId: null };
   return [
     {
       instanceId: instance.id,

@@ -1,4 +1,5 @@
 import { MINUTE_MS } from '../../../shared/time.js';
+import { SYSTEM } from '../../domain/act.js';
 import { GRACE_MS } from '../../domain/deadlines.js';
 import { Refusal } from '../../domain/refusal.js';
 import { SCHEDULE_MISSED, decide, type Occurrence } from '../../domain/schedule.js';
@@ -102,7 +103,7 @@ function carryOut(
   settleOrganizations(platform, tx, [instance.organization_id]);
   const settled = findInstance(tx, instance.id) ?? instance;
   const reason = { kind: 'schedule_start', message: 'started by its schedule' } as const;
-  const { command } = beginStart(platform, tx, settled, reason);
+  const { command } = beginStart(platform, tx, settled, { by: SYSTEM, apiKeyId: row.key_id, reason });
   const look_at = tx.now + AGAIN_MS.answer;
   changeSchedule(tx, row.instance_id, { next_at, look_at, start_command: command.id });
 }

@@ -1,5 +1,5 @@
 import { actorOf } from '../../domain/act.js';
-import type { Caller } from '../../domain/caller.js';
+import { keyIdOf, type Caller } from '../../domain/caller.js';
 import { Refusal, invalidField } from '../../domain/refusal.js';
 import { findContradiction, nextOccurrence, type Occurrence, type ScheduleEntry } from '../../domain/schedule.js';
 import type { Tx } from '../../store/store.js';
@@ -44,7 +44,7 @@ export function getSchedule(platform: Platform, caller: Caller, id: string): Sch
 
 /**
  * Gives an instance a schedule, in the place of an earlier one. What is due and was not carried out yet is still carried out if the new
- * schedule has it, too. Refuses with INSTANCE_NOT_FOUND, INVALID_STATE, and VALIDATION_FAILED for an unknown time zone and for entries
+ * schedule has it, too. The runs that it starts count for the caps of the API key that has set it. Refuses with INSTANCE_NOT_FOUND, INVALID_STATE, and VALIDATION_FAILED for an unknown time zone and for entries
  * that start and stop at the same time of a day.
  */
 export function replaceSchedule(
@@ -61,7 +61,8 @@ export function replaceSchedule(
     const next_at = (before && stillDue(tx, before, schedule)) ?? nextAfter(schedule, tx.now);
     const start_command = before?.start_command ?? null;
     const look_at = start_command === null ? next_at : tx.now;
-    const row = { instance_id: id, time_zone, entries: JSON.stringify(entries), next_at, look_at, start_command };
+    const times = { next_at, look_at, start_command };
+    const row = { instance_id: id, time_zone, entries: JSON.stringify(entries), ...times, key_id: keyIdOf(caller) };
     writeSchedule(tx, row);
     recordAct(tx, caller.organizationId, actorOf(caller), 'schedule.replace', `instances/${id}`);
     return describe(tx, row);

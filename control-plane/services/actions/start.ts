@@ -1,6 +1,6 @@
-import { SYSTEM, actorOf, type Actor } from '../../domain/act.js';
+import { actorOf, type Actor } from '../../domain/act.js';
 import { burnPerHourMicro } from '../../domain/burn.js';
-import type { Caller } from '../../domain/caller.js';
+import { keyIdOf, type Caller } from '../../domain/caller.js';
 import { isMaintenanceNear } from '../../domain/machine.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { Tx } from '../../store/store.js';
@@ -51,13 +51,22 @@ function recordStart(platform: Platform, caller: Caller, id: string): SentStart 
     settleOrganizations(platform, tx, [caller.organizationId]);
     const instance = getOwnInstance(tx, caller, id);
     const reason = { kind: 'start_requested', message: 'start requested' } as const;
-    const { instance: recorded, command } = beginStart(platform, tx, instance, reason, actorOf(caller));
+    const cause = { by: actorOf(caller), apiKeyId: keyIdOf(caller), reason };
+    const { instance: recorded, command } = beginStart(platform, tx, instance, cause);
     return {
       instance: describeInstance(platform, tx, recorded),
       command,
       answered: platform.pendingCommands.wait(command.id, ANSWER_TIMEOUT_MS),
     };
   });
+}
+
+/** Why an instance is started. */
+export interface StartCause {
+  by: Actor;
+  /** For whose caps the run counts; null: only for those of the organization. */
+  apiKeyId: string | null;
+  reason: Reason;
 }
 
 /**
@@ -68,21 +77,24 @@ export function beginStart(
   platform: Platform,
   tx: Tx,
   instance: Instance,
-  reason: Reason,
-  by: Actor = SYSTEM,
+  { by, apiKeyId, reason }: StartCause,
 ): { instance: Instance; command: CommandRow } {
   checkAction(instance, 'start');
   checkNotSuspended(tx, instance.organization_id);
   const live = findLiveRates(tx, instance.organization_id);
-  const withThis = live.map((other) => (other.id === instance.id ? { ...other, status: 'starting' as const } : other));
+  const started = { status: 'starting' as const, runKeyId: apiKeyId };
+  const withThis = live.map((other) => (other.id === instance.id ? { ...other, ...started } : other));
   checkPayment(tx, instance.organization_id, burnPerHourMicro(withThis));
-  const owner = { organizationId: instance.organization_id, apiKeyId: instance.api_key_id };
-  checkSpendCaps(tx, owner, withThis);
+  checkSpendCaps(tx, { organizationId: instance.organization_id, apiKeyId }, withThis);
   checkOwnLimit(instance, tx.now, burnPerHourMicro(withThis));
   checkHost(platform, tx, instance);
   reclaimGpus(tx, instance);
   recordInstanceAct(tx, instance, by, 'instance.start', reason);
-  return recordCommand(tx, transition(tx, instance, 'starting', reason, staleRelease(instance)), 'start');
+  return recordCommand(
+    tx,
+    transition(tx, instance, 'starting', reason, { ...staleRelease(instance), run_key_id: apiKeyId }),
+    'start',
+  );
 }
 
 /** Returns the changes that cancel a release which the host has not confirmed: this start replaces it. */

@@ -11,11 +11,9 @@ export function spendAfter({ id, spend_micro }: SettledInstance, { bookings }: S
 }
 
 /** Returns the charges of a settlement that count for a cap, by the days of their use. */
-export function chargesFor({ api_key_id }: Cap, { instances }: LoadedAccount, { bookings }: Settlement): SpentDay[] {
-  const counted = new Set(
-    instances.filter((one) => api_key_id === null || one.api_key_id === api_key_id).map(({ id }) => id),
-  );
-  return bookings.filter(({ instanceId }) => counted.has(instanceId)).flatMap(({ days }) => days);
+export function chargesFor({ api_key_id }: Cap, { bookings }: Settlement): SpentDay[] {
+  const days = bookings.flatMap((booking) => booking.days);
+  return api_key_id === null ? days : days.filter(({ apiKeyId }) => apiKeyId === api_key_id);
 }
 
 /** Returns the stopped instances whose own limit is used up once a settlement is booked, and which it would destroy. */

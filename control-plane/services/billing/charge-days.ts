@@ -19,16 +19,17 @@ export type ChargedInstance = Pick<
 
 /**
  * Adds charges to the sums of the days of their use, which reports read instead of the ledger: of each organization, of each machine,
- * and of each {@link ChargeGroup}. Late usage adds to a past day. Many instances share an organization, a machine or a template: each sum
+ * of each {@link ChargeGroup}, and of what
+ * counts for the caps of each API key. Late usage adds to a past day. Many instances share an organization, a machine or a template: each sum
  * is written once.
  */
 export function addToDays(tx: Tx, charges: readonly DatedCharge[], charged: readonly ChargedInstance[]): void {
   const instances = new Map(charged.map((row) => [row.id, row]));
-  const [organizations, machines, groups] = [new DaySums(), new DaySums(), new DaySums()];
+  const [organizations, machines, groups, keys] = [new DaySums(), new DaySums(), new DaySums(), new DaySums()];
   for (const { organizationId, instanceId, meter, days } of charges) {
     const instance = instances.get(instanceId);
     if (!instance) throw new Error(`instance ${instanceId} is charged and is missing in the database`);
-    for (const { day, micro } of days) {
+    for (const { day, micro, apiKeyId } of days) {
       const use = { meter, micro };
       const addTo = (group: ChargeGroup, key: string) =>
         groups.add(`${group} ${day} ${organizationId} ${key}`, use, organizationId, day, group, key, instanceId);
@@ -40,16 +41,22 @@ export function addToDays(tx: Tx, charges: readonly DatedCharge[], charged: read
       addTo('label', instance.label ?? '');
       organizations.add(`${day} ${organizationId}`, use, organizationId, day);
       machines.add(`${day} ${instance.machine_id}`, use, instance.machine_id, day);
+      if (apiKeyId !== null) keys.add(`${day} ${apiKeyId}`, use, apiKeyId, day);
     }
   }
   tx.run(addingToOrganizations({ rows: organizations.toJson() }));
   tx.run(addingToMachines({ rows: machines.toJson() }));
   tx.run(addingToGroups({ rows: groups.toJson() }));
+  if (!keys.isEmpty) tx.run(addingToKeys({ rows: keys.toJson() }));
 }
 
 /** Rows of a table of days, each with what is added to it. A settlement adds thousands: rows are lists, which are read faster. */
 class DaySums {
   private readonly sums = new Map<string, { values: readonly (string | number)[]; gpu: number; disk: number }>();
+
+  get isEmpty(): boolean {
+    return this.sums.size === 0;
+  }
 
   /** Adds to the row with this id, which begins with `values`. */
   add(id: string, { meter, micro }: { meter: Meter; micro: number }, ...values: (string | number)[]): void {
@@ -85,4 +92,12 @@ const addingToGroups = compileOnce(({ rows }: { rows: string }) =>
     INSERT INTO charge_days (gpu_micro, disk_micro, organization_id, day, grouped_by, key, instance_id)
     SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6
     FROM json_each(${rows}) WHERE true ON CONFLICT (organization_id, grouped_by, key, day) ${adding}`),
+);
+
+const addingToKeys = compileOnce(({ rows }: { rows: string }) =>
+  statement(sql`
+    INSERT INTO key_days (micro, api_key_id, day)
+    SELECT (value ->> 0) + (value ->> 1), value ->> 2, value ->> 3
+    FROM json_each(${rows}) WHERE true
+    ON CONFLICT (api_key_id, day) DO UPDATE SET micro = micro + excluded.micro`),
 );

@@ -90,7 +90,7 @@ function reasonFor(limit: LimitName, { max_charge_micro }: Instance, destroys: b
         message: `it has cost ${dollars(max_charge_micro ?? 0)}, its max_charge_micro: ${follows}`,
       };
     default: {
-      const whose = limit.apiKeyId === null ? 'the organization' : 'the API key that deployed it';
+      const whose = limit.apiKeyId === null ? 'the organization' : 'the API key that has started it';
       return { kind: 'spend_cap_reached', message: `${whose} has spent what it may in a ${limit.kind}: ${follows}` };
     }
   }

@@ -21,7 +21,7 @@ export interface LoadedAccount extends Account, LoadedLimits {
 /** What a settlement knows of an instance. */
 export type SettledInstance = Pick<
   Row<'instances'>,
-  'id' | 'api_key_id' | 'spend_micro' | 'stop_at' | 'max_charge_micro' | 'charge_told_percent' | 'on_limit'
+  'id' | 'spend_micro' | 'stop_at' | 'max_charge_micro' | 'charge_told_percent' | 'on_limit'
 > & {
   /** Whether its disk is metered: it is stopped. */
   isStopped: boolean;
@@ -57,9 +57,9 @@ function instancesOf(rows: readonly IntervalWithRates[]): SettledInstance[] {
   return [...groupBy(rows, ({ instance_id }) => instance_id)].flatMap(([id, its]) => {
     const [first] = its;
     if (!first) return [];
-    const { api_key_id, spend_micro, stop_at, max_charge_micro, charge_told_percent, on_limit } = first;
+    const { spend_micro, stop_at, max_charge_micro, charge_told_percent, on_limit } = first;
     const isStopped = its.some(({ meter, closed_at }) => meter === 'disk' && closed_at === null);
-    return { id, api_key_id, spend_micro, stop_at, max_charge_micro, charge_told_percent, on_limit, isStopped };
+    return { id, spend_micro, stop_at, max_charge_micro, charge_told_percent, on_limit, isStopped };
   });
 }
 
@@ -95,7 +95,6 @@ const unsettledOf = compileOnce(({ ids }: { ids: string }) =>
       'charge_told_percent',
       'on_limit',
       'spend_micro',
-      'api_key_id',
     ])
     .where('interval.organization_id', 'in', listIn(ids))
     .where(UNSETTLED)
@@ -144,10 +143,11 @@ function intervalOf(row: IntervalWithRates, its: Circumstances): Interval {
 }
 
 function gpuInterval(row: IntervalWithRates, { connections, now, inGrace }: Circumstances): Interval {
-  const { id, settled_to: settledTo, closed_at: closedAt } = row;
+  const { id, settled_to: settledTo, closed_at: closedAt, capped_key_id: apiKeyId } = row;
   const attestedTo = certainTo(connections, now, row);
   const hasSpoken = now - attestedTo <= SILENCE_MS;
-  return { id, settledTo, attestedTo, closedAt, beyond: hasSpoken ? 'runs' : inGrace ? 'awaited' : 'silent' };
+  const beyond = hasSpoken ? 'runs' : inGrace ? 'awaited' : 'silent';
+  return { id, settledTo, attestedTo, closedAt, beyond, apiKeyId };
 }
 
 /**
@@ -155,10 +155,11 @@ function gpuInterval(row: IntervalWithRates, { connections, now, inGrace }: Circ
  * the host by its own fault, it is certain only once a hello has listed the disks.
  */
 function diskInterval(row: IntervalWithRates, { connections, now, inGrace }: Circumstances): Interval {
-  const { id, settled_to: settledTo, closed_at: closedAt } = row;
+  const { id, settled_to: settledTo, closed_at: closedAt, capped_key_id: apiKeyId } = row;
+  const its = { id, settledTo, closedAt, apiKeyId };
   if (row.needs_resync || !connections.disks.areKnown(row.machine_id))
-    return { id, settledTo, attestedTo: settledTo, closedAt, beyond: inGrace ? 'awaited' : 'silent' };
-  return { id, settledTo, attestedTo: Math.max(Math.min(closedAt ?? now, now), settledTo), closedAt, beyond: 'runs' };
+    return { ...its, attestedTo: settledTo, beyond: inGrace ? 'awaited' : 'silent' };
+  return { ...its, attestedTo: Math.max(Math.min(closedAt ?? now, now), settledTo), beyond: 'runs' };
 }
 
 function groupBy<Item>(items: readonly Item[], keyOf: (item: Item) => string): Map<string, Item[]> {

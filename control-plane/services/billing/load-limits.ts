@@ -11,8 +11,8 @@ import { spentByDays, spentIn, type SpentDay } from './spent-days.js';
 /** What limits need to know of a metered interval and its instance. */
 export type LimitedInterval = Pick<
   Row<'instances'>,
-  'organization_id' | 'stop_at' | 'max_charge_micro' | 'max_charge_from' | 'spend_micro' | 'api_key_id'
-> & { instance_id: string; settled_to: number };
+  'organization_id' | 'stop_at' | 'max_charge_micro' | 'max_charge_from' | 'spend_micro'
+> & { instance_id: string; settled_to: number; capped_key_id: string | null };
 
 /** Up to when a settlement counts an interval as used. */
 type UsedTo<Interval> = (interval: Interval) => number;
@@ -72,7 +72,7 @@ function limitsOf({
   max_charge_from,
   spend_micro,
 }: LimitedInterval) {
-  const its = { instanceIds: new Set([instanceId]), countsFrom: 0, to: Infinity, earlier: null };
+  const its = { countsFrom: 0, to: Infinity, earlier: null };
   const limits: SpendLimit[] = [];
   if (stop_at !== null) limits.push({ ...its, name: { kind: 'stop_at', instanceId }, from: stop_at, leftMicro: null });
   if (max_charge_micro !== null) {
@@ -99,7 +99,6 @@ function earlierLimitOf({
   return [
     {
       name,
-      instanceIds: new Set([limited_id]),
       ...times,
       leftMicro,
       earlier: { rowId: leftMicro === null ? null : id },
@@ -107,10 +106,10 @@ function earlierLimitOf({
   ];
 }
 
-/** Returns the caps on periods of the organizations of these intervals, and of the API keys that deployed their instances. */
+/** Returns the caps on periods of the organizations of these intervals, and of the API keys for which they count. */
 function capsOn(tx: Tx, intervals: readonly LimitedInterval[]): PeriodCap[] {
   const ids = new Set(
-    intervals.flatMap(({ organization_id, api_key_id }) => [organization_id, api_key_id ?? []].flat()),
+    intervals.flatMap(({ organization_id, capped_key_id }) => [organization_id, capped_key_id ?? []].flat()),
   );
   return findCapRows(tx, [...ids]).filter(isOnPeriod);
 }
@@ -120,7 +119,6 @@ interface Spender {
   id: string;
   organizationId: string;
   apiKeyId: string | null;
-  instanceIds: ReadonlySet<string> | null;
   caps: readonly PeriodCap[];
   windows: Window[];
   /** What is spent from here on is needed. */
@@ -153,7 +151,7 @@ function spendersOf<Interval extends LimitedInterval>(
   const keys = [...ids].filter((id) => id !== organizationId);
   return [...keys, organizationId].flatMap((id) => {
     const apiKeyId = id === organizationId ? null : id;
-    const its = apiKeyId === null ? rows : rows.filter((row) => row.api_key_id === apiKeyId);
+    const its = apiKeyId === null ? rows : rows.filter((row) => row.capped_key_id === apiKeyId);
     const own = caps.filter(({ owner_id }) => owner_id === id);
     const used = ids.has(id) ? its.map((row) => ({ from: row.settled_to, to: usedTo(row) })) : [];
     const windows = [
@@ -161,9 +159,8 @@ function spendersOf<Interval extends LimitedInterval>(
       ...own.flatMap((cap) => presentWindows(cap, used, now)),
     ];
     if (windows.length === 0) return [];
-    const instanceIds = apiKeyId === null ? null : new Set(its.map(({ instance_id }) => instance_id));
     const from = Math.min(...windows.map(({ period }) => period.from));
-    return [{ id, organizationId, apiKeyId, instanceIds, caps: own, windows, from }];
+    return [{ id, organizationId, apiKeyId, caps: own, windows, from }];
   });
 }
 
@@ -200,18 +197,12 @@ function periodsUsed(kind: Period, used: readonly Span[], { from, to }: Span): S
   return [...found.values()].sort((a, b) => a.from - b.from);
 }
 
-function limitsOfSpender({
-  apiKeyId,
-  instanceIds,
-  windows,
-  days,
-}: Spender & { days: readonly SpentDay[] }): SpendLimit[] {
+function limitsOfSpender({ apiKeyId, windows, days }: Spender & { days: readonly SpentDay[] }): SpendLimit[] {
   return windows.map(({ kind, period, from, to, limitMicro, earlier }) => {
     // What was spent later in the same day or month does not count for an earlier cap.
     const isCounted = earlier !== null && period.from === periodAt(kind, earlier.until_at - 1).from;
     return {
       name: { kind, apiKeyId },
-      instanceIds,
       ...{ countsFrom: period.from, from, to },
       leftMicro: limitMicro - (isCounted ? earlier.spent_micro : spentIn(days, period)),
       earlier: earlier && { rowId: isCounted ? earlier.id : null },

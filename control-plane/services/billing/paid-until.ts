@@ -1,5 +1,5 @@
 import type { PaidTime } from '../../../shared/gen/gpurent/agent/v1/agent.js';
-import { chargedPerHourMicro } from '../../domain/burn.js';
+import { chargedPerHourMicro, countedFor } from '../../domain/burn.js';
 import { paidMs } from '../../domain/paid-time.js';
 import { isPeriod, periodAt } from '../../domain/spend-cap.js';
 import { compileOnce, query, sql } from '../../store/sql.js';
@@ -38,7 +38,7 @@ const upOrStarting = compileOnce(({ machineId }: { machineId: string }) =>
     .select([
       'id',
       'organization_id',
-      'api_key_id',
+      'run_key_id',
       'price_per_hour_micro',
       'spend_micro',
       'stop_at',
@@ -69,12 +69,11 @@ function ownLimits(
 }
 
 /** Returns for how long each cap lasts that is used up in its present period, or in the next one. */
-function capsOf(tx: Tx, { organization_id, api_key_id }: UpOrStarting, { live }: PayingAccount): number[] {
-  return findCaps(tx, { organizationId: organization_id, apiKeyId: api_key_id }).flatMap(({ cap, spentMicro }) => {
+function capsOf(tx: Tx, { organization_id, run_key_id }: UpOrStarting, { live }: PayingAccount): number[] {
+  return findCaps(tx, { organizationId: organization_id, apiKeyId: run_key_id }).flatMap(({ cap, spentMicro }) => {
     const { kind, amount_micro: most } = cap;
     if (!isPeriod(kind)) return [];
-    const its = cap.api_key_id === null ? live : live.filter((one) => one.apiKeyId === cap.api_key_id);
-    const perHour = chargedPerHourMicro(its);
+    const perHour = chargedPerHourMicro(countedFor(cap.api_key_id, live));
     const present = periodAt(kind, tx.now);
     const lastsMs = paidMs(most - spentMicro, perHour);
     if (tx.now + lastsMs < present.to) return [lastsMs];

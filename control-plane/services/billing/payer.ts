@@ -1,4 +1,4 @@
-import type { Caller } from '../../domain/caller.js';
+import { keyIdOf, type Caller } from '../../domain/caller.js';
 import type { InstanceStatus } from '../../domain/instance-state.js';
 import { settle, type Account, type Settlement } from '../../domain/settlement.js';
 import { periodAt } from '../../domain/spend-cap.js';
@@ -32,7 +32,7 @@ export interface Payer {
 /** Returns the caller's organization as its rows are: the caller settles it before. */
 export function findPayer(tx: Tx, caller: Caller): Payer {
   const { organizationId } = caller;
-  const apiKeyId = caller.kind === 'api_key' ? caller.keyId : null;
+  const apiKeyId = keyIdOf(caller);
   const organization = getOrganization(tx, organizationId);
   const { balance_micro, payments_frozen_at } = organization;
   return {
@@ -59,7 +59,7 @@ export function foreseePayer(platform: Platform, tx: Tx, caller: Caller): { paye
   const chargedMicro = settlement.bookings.reduce((sum, booking) => sum + booking.chargedMicro, 0);
   const statuses = statusesAfter(platform, tx, organizationId, account, settlement);
   const live = payer.live.map((one) => ({ ...one, status: statuses.get(one.id) ?? one.status }));
-  const caps = payer.caps.map((state) => withBookings(state, account, settlement, tx.now));
+  const caps = payer.caps.map((state) => withBookings(state, settlement, tx.now));
   return { payer: { ...payer, balanceMicro: payer.balanceMicro - chargedMicro, live, caps }, account };
 }
 
@@ -91,8 +91,8 @@ function statusesAfter(
 }
 
 /** Adds what the settlement charges, also for instances that are destroyed by now. */
-function withBookings(state: CapState, account: LoadedAccount, settlement: Settlement, now: number): CapState {
+function withBookings(state: CapState, settlement: Settlement, now: number): CapState {
   const { cap, spentMicro } = state;
   if (!isOnPeriod(cap)) return state;
-  return { cap, spentMicro: spentMicro + spentIn(chargesFor(cap, account, settlement), periodAt(cap.kind, now)) };
+  return { cap, spentMicro: spentMicro + spentIn(chargesFor(cap, settlement), periodAt(cap.kind, now)) };
 }

@@ -1,4 +1,4 @@
-import { burnPerHourMicro } from '../../domain/burn.js';
+import { burnPerHourMicro, countedFor } from '../../domain/burn.js';
 import { actorOf } from '../../domain/act.js';
 import type { Caller, SessionCaller } from '../../domain/caller.js';
 import { Refusal } from '../../domain/refusal.js';
@@ -96,7 +96,7 @@ function keepEarlierCap(tx: Tx, { owner_id, kind, organization_id, api_key_id, a
 function undoStarts(tx: Tx, organizationId: string): void {
   for (const instance of instancesIn(tx, organizationId, 'starting')) {
     const live = findLiveRates(tx, organizationId);
-    const caps = findCaps(tx, { organizationId, apiKeyId: instance.api_key_id });
+    const caps = findCaps(tx, { organizationId, apiKeyId: instance.run_key_id });
     const refusal = caps.map((state) => refusalOfPeriod(state, live)).find((one) => one !== undefined);
     if (!refusal) continue;
     const reason = { kind: 'spend_cap_reached', message: `the start is undone: ${refusal.message}` } as const;
@@ -113,8 +113,8 @@ function checkCreating(tx: Tx, owner: Owner, before: Caps, caps: Caps): void {
   const lowered = PERIODS.filter(
     (period) => (caps[`${period}_micro`] ?? Infinity) < (before[`${period}_micro`] ?? Infinity),
   );
-  const isCounted = ({ api_key_id }: Pick<Row<'instances'>, 'api_key_id'>) =>
-    apiKeyId === null || api_key_id === apiKeyId;
+  const isCounted = ({ run_key_id }: Pick<Row<'instances'>, 'run_key_id'>) =>
+    apiKeyId === null || run_key_id === apiKeyId;
   const creating = instancesIn(tx, organizationId, 'creating').find(isCounted);
   if (!creating) return;
   const live = findLiveRates(tx, organizationId);
@@ -140,9 +140,7 @@ function describe(tx: Tx, { organizationId, apiKeyId }: Owner): CapDetails {
   return {
     ...capsIn(rows),
     set_at: rows[0]?.set_at ?? null,
-    present_burn_per_hour_micro: burnPerHourMicro(
-      apiKeyId === null ? live : live.filter((one) => one.apiKeyId === apiKeyId),
-    ),
+    present_burn_per_hour_micro: burnPerHourMicro(countedFor(apiKeyId, live)),
     ...(Object.fromEntries(spent) as Record<`spent_${Period}_micro`, number>),
   };
 }

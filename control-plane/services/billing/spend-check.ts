@@ -1,4 +1,4 @@
-import { burnPerHourMicro, chargedPerHourMicro } from '../../domain/burn.js';
+import { burnPerHourMicro, chargedPerHourMicro, countedFor } from '../../domain/burn.js';
 import { leavesEnough, tooNearLimit, type InstanceLimits } from '../../domain/instance-limits.js';
 import { Refusal } from '../../domain/refusal.js';
 import { PERIODS, isPeriod, periodAt } from '../../domain/spend-cap.js';
@@ -7,10 +7,10 @@ import { findCapRows, isOnPeriod, type Cap } from '../accounts/cap-rows.js';
 import type { Instance, LiveInstance } from '../instances/queries.js';
 import { earliestOf, spentByDays, spentIn } from './spent-days.js';
 
-/** Whose deploys a cap counts. */
+/** Who causes a run. */
 export interface Spender {
   organizationId: string;
-  /** Null: no key has deployed it. */
+  /** Null: no key does. */
   apiKeyId: string | null;
 }
 
@@ -49,14 +49,10 @@ export function refusalOfCaps(caps: readonly CapState[], live: readonly CappedIn
 
 type CappedInstance = Omit<LiveInstance, 'id'>;
 
-function countedBy({ cap: { api_key_id } }: CapState, live: readonly CappedInstance[]): readonly CappedInstance[] {
-  return api_key_id === null ? live : live.filter((one) => one.apiKeyId === api_key_id);
-}
-
 function refusalOfBurn(state: CapState, live: readonly CappedInstance[]): Refusal | undefined {
   const { kind, amount_micro: most } = state.cap;
   if (kind !== 'burn_per_hour') return undefined;
-  const burn_per_hour_micro = burnPerHourMicro(countedBy(state, live));
+  const burn_per_hour_micro = burnPerHourMicro(countedFor(state.cap.api_key_id, live));
   if (burn_per_hour_micro <= most) return undefined;
   const message = `${nameOf(state)} would spend more per hour than an admin allows; stop or destroy other instances, or ask an admin to raise the cap`;
   return reached(kind, message, most, burn_per_hour_micro);
@@ -68,10 +64,17 @@ function refusalOfBurn(state: CapState, live: readonly CappedInstance[]): Refusa
  */
 export function refusalOfPeriod(state: CapState, live: readonly CappedInstance[]): Refusal | undefined {
   const { kind, amount_micro: most } = state.cap;
-  const its = countedBy(state, live);
+  const its = countedFor(state.cap.api_key_id, live);
   if (!isPeriod(kind) || leavesEnough(most - state.spentMicro, chargedPerHourMicro(its))) return undefined;
   const message = `${nameOf(state)} has spent what an admin allows for this ${kind} (UTC), or all but five minutes of it; wait for the next one, or ask an admin to raise the cap`;
   return reached(kind, message, most, burnPerHourMicro(its));
+}
+
+/** Returns the refusal (SPEND_LIMIT_REACHED) of an API key that would loosen the limits of a run that does not count for this cap of it. */
+export function refusalOfLoosening({ cap }: CapState, live: readonly CappedInstance[]): Refusal {
+  const message =
+    'this API key has caps, and has not started this instance: what it runs does not count for them, so the key can only tighten its limits; ask a person of the organization to loosen them';
+  return reached(cap.kind, message, cap.amount_micro, burnPerHourMicro(countedFor(cap.api_key_id, live)));
 }
 
 function nameOf({ cap }: CapState): string {

@@ -9,7 +9,7 @@ export interface SpentDay {
   micro: number;
 }
 
-/** Whose spending to read, from the day of a time on: that of an API key, or without one that of the organization. */
+/** Whose spending to read, from the day of a time on: what counts for the caps of an API key, or without one that of the organization. */
 export interface SpentFrom {
   organizationId: string;
   apiKeyId: string | null;
@@ -53,10 +53,9 @@ const daysOfOrganizations = compileOnce(({ wanted }: { wanted: string }) =>
 
 const daysOfKeys = compileOnce(({ wanted }: { wanted: string }) =>
   statement<SpenderDay>(sql`
-    SELECT charge_days.key AS spender, day, gpu_micro + disk_micro AS micro
-    FROM json_each(${wanted}) CROSS JOIN charge_days
-    WHERE organization_id = json_extract(value, '$.organizationId') AND grouped_by = 'api_key'
-      AND charge_days.key = json_extract(value, '$.apiKeyId') AND day >= json_extract(value, '$.first')`),
+    SELECT api_key_id AS spender, day, micro
+    FROM json_each(${wanted}) CROSS JOIN key_days
+    WHERE api_key_id = json_extract(value, '$.apiKeyId') AND day >= json_extract(value, '$.first')`),
 );
 
 /** Returns when the earliest of the present periods of these kinds begins. */

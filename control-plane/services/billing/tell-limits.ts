@@ -16,7 +16,7 @@ import { spentIn } from './spent-days.js';
 export function tellOfLimits(tx: Tx, account: LoadedAccount, settlement: Settlement): void {
   for (const instance of account.instances) tellOfCharge(tx, instance, spendAfter(instance, settlement));
   for (const { cap, days } of account.caps) {
-    const spent = [...days, ...chargesFor(cap, account, settlement)];
+    const spent = [...days, ...chargesFor(cap, settlement)];
     tellOfCap(tx, cap, spentIn(spent, periodAt(cap.kind, tx.now)));
   }
 }

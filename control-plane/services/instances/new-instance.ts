@@ -80,6 +80,7 @@ function newRow(platform: Platform, tx: Tx, owner: Owner, deployment: Deployment
     disk_settled_ms: 0,
     deployed_by: owner.deployedBy,
     api_key_id: owner.apiKeyId,
+    run_key_id: owner.apiKeyId,
     run_id: null,
     report_number: 0,
     last_lines: null,

@@ -1,4 +1,4 @@
-import type { Rates } from '../../domain/burn.js';
+import type { CountedKeys, Rates } from '../../domain/burn.js';
 import type { Caller } from '../../domain/caller.js';
 import type { InstanceStatus } from '../../domain/instance-state.js';
 import { Refusal } from '../../domain/refusal.js';
@@ -71,8 +71,8 @@ function ofOrganization(organizationId: string) {
   return query.selectFrom('instances').select(position).where('organization_id', '=', organizationId);
 }
 
-/** The prices of an instance, its status, and the API key that deployed it. */
-export type LiveInstance = Rates & { id: string; status: InstanceStatus; apiKeyId: string | null };
+/** The prices of an instance, its status, and the API keys for whose caps it counts. */
+export type LiveInstance = Rates & CountedKeys & { id: string; status: InstanceStatus };
 
 /**
  * Returns the prices of an organization's instances that are not destroyed. A disk on a lost or removed machine costs nothing.
@@ -85,7 +85,7 @@ const liveRatesOf = compileOnce(({ organizationId }: { organizationId: string })
   query
     .selectFrom('instances')
     .innerJoin('machines', 'machines.id', 'instances.machine_id')
-    .select(['instances.id', 'status', 'api_key_id as apiKeyId'])
+    .select(['instances.id', 'status', 'api_key_id as apiKeyId', 'run_key_id as runKeyId'])
     .select(['price_per_hour_micro as pricePerHourMicro', 'instances.disk_gb as diskGb'])
     .select(
       sql<number>`iif(lost_at IS NULL AND removed_at IS NULL, storage_price_per_gb_hour_micro, 0)`.as(

@@ -66,7 +66,7 @@ const unsettledDisks = compileOnce(({ machineId }: { machineId: string }) =>
 const stoppedInstances = compileOnce(({ machineId }: { machineId: string }) =>
   query
     .selectFrom('instances')
-    .select(['id', 'organization_id', 'machine_id', 'status'])
+    .select(['id', 'organization_id', 'machine_id', 'status', 'api_key_id', 'run_key_id'])
     .where('machine_id', '=', machineId)
     .where('status', '<>', sql.lit('destroyed'))
     .where('status', '=', sql.lit('stopped')),

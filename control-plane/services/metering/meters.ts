@@ -7,7 +7,10 @@ import type { Tx } from '../../store/store.js';
 export type IntervalRow = Row<'meter_intervals'>;
 
 /** The fields of an instance that an interval needs. */
-export type MeteredInstance = Pick<Row<'instances'>, 'id' | 'organization_id' | 'machine_id' | 'status'>;
+export type MeteredInstance = Pick<
+  Row<'instances'>,
+  'id' | 'organization_id' | 'machine_id' | 'status' | 'api_key_id' | 'run_key_id'
+>;
 
 /**
  * Intervals that are not yet charged or written off up to their end. The text must match the WHERE clause of the partial index.
@@ -83,8 +86,17 @@ export function openMeter(
   const opened_at = Math.max(since, lastEnd(tx, instance.id));
   const times = { opened_at, closed_at: null, attested_to: opened_at, settled_to: opened_at };
   const after_stop = isAfterStop ? (1 as const) : (0 as const);
-  const interval = { instance_id, organization_id, machine_id, meter, after_stop, ...times, ...run };
+  const capped_key_id = cappedKeyOf(instance, meter);
+  const interval = { instance_id, organization_id, machine_id, meter, capped_key_id, after_stop, ...times, ...run };
   tx.run(insertRow('meter_intervals', interval));
+}
+
+/** Returns the API key for whose caps a meter counts: GPU time for that of the run, disk for that of the deploy. */
+export function cappedKeyOf(
+  { api_key_id, run_key_id }: Pick<MeteredInstance, 'api_key_id' | 'run_key_id'>,
+  meter: Meter,
+): string | null {
+  return meter === 'gpu' ? run_key_id : api_key_id;
 }
 
 function closeMeter(tx: Tx, instanceId: string): void {

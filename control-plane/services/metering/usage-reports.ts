@@ -119,6 +119,7 @@ const startOfRun = compileOnce(({ instanceId, runId }: { instanceId: string; run
  */
 function beginRun(tx: Tx, interval: IntervalRow, run: Run, earliest: number): number {
   const { id, instance_id, organization_id, machine_id, meter, attested_to, closed_at, after_stop } = interval;
+  const { capped_key_id } = interval;
   // Where its host has attested some of it, the earlier run was up until then.
   const upTo = attested_to > interval.opened_at ? attested_to : -Infinity;
   const run_not_before = Math.max(upTo, interval.run_not_before ?? -Infinity);
@@ -126,7 +127,7 @@ function beginRun(tx: Tx, interval: IntervalRow, run: Run, earliest: number): nu
   tx.run(query.updateTable('meter_intervals').set({ closed_at: attested_to }).where('id', '=', id));
   if (closed_at !== null && began >= closed_at) return id;
   const opened_at = clamp(began, attested_to, endOf(tx, interval));
-  const next = { instance_id, organization_id, machine_id, meter, opened_at, closed_at, after_stop };
+  const next = { instance_id, organization_id, machine_id, meter, opened_at, closed_at, after_stop, capped_key_id };
   const certain = clamp(began + run.ms, opened_at, endOf(tx, interval));
   const times = { attested_to: certain, settled_to: opened_at };
   const its = { run_id: run.runId, run_began_at: began };

@@ -4,7 +4,7 @@ import type { Tx } from '../../store/store.js';
 import { MAX_RUN_ID_CHARS } from '../machines/message-validation.js';
 import type { Instance } from '../instances/queries.js';
 import { noteStarted } from '../instances/transitions.js';
-import { settleSoon } from '../metering/meters.js';
+import { cappedKeyOf, settleSoon } from '../metering/meters.js';
 
 /** Most runs that are taken from one message. An honest agent keeps fewer. */
 const MAX_RUNS = 64;
@@ -32,7 +32,7 @@ function chargeEndedRun(tx: Tx, instance: Instance, { runId, ranMs, endedMsAgo }
   const run_began_at = Math.max(ended - ranMs, run_not_before ?? -Infinity);
   const run = { run_id: runId, run_began_at, run_not_before };
   const interval = { instance_id, organization_id, machine_id, meter: 'gpu', ...run, ...times } as const;
-  tx.run(insertRow('meter_intervals', interval));
+  tx.run(insertRow('meter_intervals', { ...interval, capped_key_id: cappedKeyOf(instance, 'gpu') }));
   settleSoon(tx, organization_id);
   return noteStarted(tx, instance, opened_at);
 }

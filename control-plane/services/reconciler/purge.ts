@@ -2,7 +2,7 @@ import { MINUTE_MS } from '../../../shared/time.js';
 import { SLOW_IMAGE_MEMORY_MS } from '../../domain/slow-image.js';
 import { compileOnce, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import { keyPurgerOf } from '../accounts/ended-keys.js';
+import { keyPurgerOf } from '../billing/ended-keys.js';
 import { purgeGuesses } from '../accounts/factor-guesses.js';
 import { TEMPLATES_A_RUN, endOldTemplates } from '../catalogue/ended-templates.js';
 import { eventPurgerOf } from '../events/purge.js';

@@ -56,7 +56,16 @@ function readInstance(reader: Reader, id: string): Inspection | undefined {
         'template_id',
       ])
       .select(['num_gpus', 'disk_gb', 'price_per_hour_micro', 'storage_price_per_gb_hour_micro', 'spend_micro'])
-      .select(['ssh_host', 'ssh_port', 'ssh_ready_at', 'error_code', 'error_message', 'deployed_by', 'api_key_id'])
+      .select([
+        'ssh_host',
+        'ssh_port',
+        'ssh_ready_at',
+        'error_code',
+        'error_message',
+        'deployed_by',
+        'api_key_id',
+        'run_key_id',
+      ])
       .select(['gpus_released', 'gpu_release', 'gpu_release_requested_at', 'release_gpus_at', 'access_replacement'])
       .select(['sequence', 'run_id', 'charge_from', 'charge_to', 'run_not_before', 'gpu_settled_ms', 'disk_settled_ms'])
       .select(['created_at', 'started_at', 'progress_at', 'destroyed_at'])
@@ -98,7 +107,7 @@ function readInstance(reader: Reader, id: string): Inspection | undefined {
 function scheduleOf(reader: Reader, instanceId: string): Fields | null {
   const schedule = query
     .selectFrom('instance_schedules')
-    .select(['time_zone', 'entries', 'next_at', 'look_at', 'start_command']);
+    .select(['time_zone', 'entries', 'next_at', 'look_at', 'start_command', 'key_id']);
   return reader.get(schedule.where('instance_id', '=', instanceId)) ?? null;
 }
 
@@ -126,7 +135,7 @@ function meterIntervals(reader: Reader, instanceId: string): Fields[] {
     query
       .selectFrom('meter_intervals')
       .select(['id', 'meter', 'opened_at', 'closed_at', 'attested_to', 'settled_to'])
-      .select(['run_id', 'run_began_at', 'run_not_before'])
+      .select(['run_id', 'run_began_at', 'run_not_before', 'capped_key_id'])
       .select(['written_off_ms', 'written_off_micro', 'after_stop', 'credited_ms', 'credited_written_off_micro'])
       .where('instance_id', '=', instanceId)
       .orderBy('id', 'desc')

@@ -42,6 +42,7 @@ import { runFloors } from './0041-run-floors.js';
 import { silentHosts } from './0042-silent-hosts.js';
 import { strangers } from './0043-strangers.js';
 import { ownedGpus } from './0044-owned-gpus.js';
+import { runKeys } from './0045-run-keys.js';
 
 export interface Migration {
   name: string;
@@ -94,4 +95,5 @@ export const migrations: readonly Migration[] = [
   { name: '0042-silent-hosts', sql: silentHosts },
   { name: '0043-strangers', sql: strangers },
   { name: '0044-owned-gpus', sql: ownedGpus },
+  { name: '0045-run-keys', sql: runKeys },
 ];

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { CAPS_OF, LimitedMarketplace as Marketplace } from './limited-marketplace.js';
+import { WHO } from './people.js';
 
 const HOUR_S = 3_600;
 const HISTORIES = Number(process.env['TEST_ROUNDS'] ?? 12);
@@ -13,6 +14,7 @@ const seconds = fc.oneof(
   { weight: 2, arbitrary: fc.integer({ min: 20 * HOUR_S, max: 40 * HOUR_S }) },
 );
 const which = fc.nat({ max: 24 });
+const who = fc.constantFrom(...WHO);
 const rate = fc.oneof(
   { weight: 5, arbitrary: fc.integer({ min: 0, max: 100 }) },
   { weight: 20, arbitrary: fc.integer({ min: 0, max: 40_000_000 }) },
@@ -43,14 +45,15 @@ const deployed = fc.tuple(
 const acts = [
   {
     weight: 30,
-    arbitrary: act('deploy', fc.tuple(deployed, fc.boolean()), (it, [[gpu, disk], byKey]) =>
-      it.deploy(gpu, disk, byKey),
-    ),
+    arbitrary: act('deploy', fc.tuple(deployed, who), (it, [[gpu, disk], by]) => it.deploy(gpu, disk, by)),
   },
   { weight: 30, arbitrary: act('credit', amount, (it, micro) => it.credit(micro)) },
   { weight: 10, arbitrary: act('refund', amount, (it, micro) => it.refund(micro)) },
   { weight: 20, arbitrary: act('stop', which, (it, index) => at(it, index, (id) => it.stop(id))) },
-  { weight: 30, arbitrary: act('start', which, (it, index) => at(it, index, (id) => it.start(id))) },
+  {
+    weight: 30,
+    arbitrary: act('start', fc.tuple(which, who), (it, [index, by]) => at(it, index, (id) => it.start(id, by))),
+  },
   { weight: 10, arbitrary: act('destroy', which, (it, index) => at(it, index, (id) => it.destroy(id))) },
   { weight: 10, arbitrary: act('exit', which, (it, index) => at(it, index, (id) => it.exit(id))) },
   { weight: 10, arbitrary: act('reboot', fc.integer({ min: 1, max: 600 }), (it, s) => it.reboot(s)) },
@@ -96,11 +99,12 @@ const acts = [
         seconds: fc.nat({ max: 100 }),
         meanwhile: fc.constantFrom('wait', 'destroy', 'exit'),
         gpu: rate,
+        by: who,
       }),
-      (it, { how, index, seconds: s, meanwhile, gpu }) => {
+      (it, { how, index, seconds: s, meanwhile, gpu, by }) => {
         it.credit(PLENTY_MICRO);
         const isDeploy = index % 2 === 0;
-        const begin = () => (isDeploy ? it.deploy(gpu, 1_000) : at(it, index, (id) => it.start(id)));
+        const begin = () => (isDeploy ? it.deploy(gpu, 1_000, by) : at(it, index, (id) => it.start(id, by)));
         it.hesitate(how, begin, s, () => {
           const id = isDeploy ? it.alive.at(-1) : it.alive[index % Math.max(it.alive.length, 1)];
           if (id !== undefined && meanwhile === 'destroy') it.destroy(id);
@@ -172,7 +176,8 @@ it.each([
       const marketplace = new Marketplace(heartbeatS);
       try {
         marketplace.credit(opening);
-        for (const [index, [gpu, disk]] of first.entries()) marketplace.deploy(gpu, disk, index === 1);
+        for (const [index, [gpu, disk]] of first.entries())
+          marketplace.deploy(gpu, disk, index === 1 ? 'key' : 'member');
         for (const [{ act: run }, pause] of steps) {
           run(marketplace);
           marketplace.advance(pause);

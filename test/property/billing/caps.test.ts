@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { CAPS_OF, LimitedMarketplace } from './limited-marketplace.js';
+import { WHO, type Who } from './people.js';
 
 const HEARTBEAT_S = 30;
 const DISK_MICRO_A_GB = 100_000;
@@ -16,7 +17,8 @@ interface History {
     day: number | null;
     month: number | null;
     seconds: number;
-    starts: boolean;
+    /** Who starts all again at its end. */
+    starts: Who | null;
   }[];
 }
 
@@ -34,7 +36,7 @@ const histories: fc.Arbitrary<History> = fc.record({
       day: more,
       month: more,
       seconds: fc.integer({ min: 1, max: 500 }),
-      starts: fc.boolean(),
+      starts: fc.constantFrom(...WHO, null),
     }),
     { minLength: 2, maxLength: 5 },
   ),
@@ -45,24 +47,25 @@ const BOTH_AT_ONCE = {
   at: Date.UTC(2026, 0, 31) - 1_000,
   rates: [31_583_018, 5_562_688],
   rounds: [
-    { whose: 'both', day: null, month: 1, seconds: 2, starts: false },
-    { whose: 'organization', day: null, month: 1, seconds: 1, starts: false },
+    { whose: 'all', day: null, month: 1, seconds: 2, starts: null },
+    { whose: 'organization', day: null, month: 1, seconds: 1, starts: null },
   ],
 } satisfies History;
 
-it('caps of an API key and of its organization end GPU time beyond them, to the micro-dollar', () => {
+it('caps of API keys and of their organization end GPU time beyond them, to the micro-dollar', () => {
   let capped = 0;
   fc.assert(
     fc.property(histories, ({ at, rates, rounds }) => {
       const marketplace = new LimitedMarketplace(HEARTBEAT_S, at);
       try {
         marketplace.credit(PLENTY_MICRO);
-        for (const [index, rate] of rates.entries()) marketplace.deploy(rate, DISK_MICRO_A_GB, index % 2 === 1);
+        for (const [index, rate] of rates.entries())
+          marketplace.deploy(rate, DISK_MICRO_A_GB, index % 2 === 1 ? 'key' : 'member');
         marketplace.advance(3 * HEARTBEAT_S);
         for (const { whose, day, month, seconds, starts } of rounds) {
           marketplace.cap(whose, day, month);
           marketplace.advance(seconds);
-          if (starts) for (const id of marketplace.alive) marketplace.start(id);
+          if (starts) for (const id of marketplace.alive) marketplace.start(id, starts);
           marketplace.advance(3 * HEARTBEAT_S);
         }
         expect(marketplace.differences()).toEqual([]);

@@ -4,8 +4,8 @@ import { receiveMeasurements } from '../../../control-plane/services/reconciler/
 import { MeasurementReport } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import { Marketplace } from './marketplace.js';
 
-export const CAPS_OF = ['organization', 'key', 'both'] as const;
-/** `both`: each gets a cap, which can be used up in the same millisecond. */
+export const CAPS_OF = ['organization', 'key', 'other key', 'all'] as const;
+/** `all`: each gets a cap, which can be used up in the same millisecond. */
 type CapOf = (typeof CAPS_OF)[number];
 
 /** A marketplace in which the renter limits instances, and what the organization spends. A host that is heard has said everything before. */
@@ -35,11 +35,12 @@ export class LimitedMarketplace extends Marketplace {
     this.connect();
   }
 
-  /** Lets the organization, the API key or both spend so much more today and in this month, from now on. */
+  /** Lets the organization, an API key or all of them spend so much more today and in this month, from now on. */
   cap(whose: CapOf, day: number | null, month: number | null): void {
     this.beat();
-    if (whose !== 'organization') this.capOne(this.key.keyId, day, month);
-    if (whose !== 'key') this.capOne(null, day, month);
+    for (const key of ['key', 'other key'] as const)
+      if (whose === key || whose === 'all') this.capOne(this.keys[key], day, month);
+    if (whose === 'organization' || whose === 'all') this.capOne(null, day, month);
   }
 
   private capOne(apiKeyId: string | null, day: number | null, month: number | null): void {
@@ -60,7 +61,7 @@ export class LimitedMarketplace extends Marketplace {
 
   /** Takes the caps away: while a host is silent, disks use them up, and what it tells later is charged to what is left then. */
   uncap(): void {
-    this.cap('both', null, null);
+    this.cap('all', null, null);
   }
 
   /** For so many minutes the host says that nobody uses an instance, which ends it in that time. */

@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createControlPlane, type ControlPlane } from '../../../control-plane/app.js';
-import type { ApiKeyCaller, SessionCaller } from '../../../control-plane/domain/caller.js';
+import type { Caller, SessionCaller } from '../../../control-plane/domain/caller.js';
 import { Refusal } from '../../../control-plane/domain/refusal.js';
 import { createOffer } from '../../../control-plane/services/catalogue/offers.js';
 import { confirmClock } from '../../../control-plane/services/reconciler/clock.js';
@@ -26,21 +26,15 @@ import { silentLogger } from '../../../shared/logger.js';
 import { ManualClock } from '../../harness/manual-clock.js';
 import { PLAIN_TEXT } from '../../harness/plain-text.js';
 import { differencesIn, statusesIn, tallyOf } from './books.js';
-import { addPeople } from './people.js';
+import { addPeople, type Who } from './people.js';
 import { Reference, SILENCE_MS } from './reference.js';
-import { FakeWorkloads, NOTHING, stateOf, type FakeWorkload } from './workloads.js';
+import { FakeWorkloads, NOTHING, stateOf, type Attempt, type FakeWorkload } from './workloads.js';
 import { handleHello } from '../../../control-plane/services/reconciler/hello.js';
 import { recordResult } from '../../../control-plane/services/reconciler/command-results.js';
 import { recordReport } from '../../../control-plane/services/reconciler/workload-reports.js';
 import { recordHeartbeat } from '../../../control-plane/services/reconciler/heartbeat.js';
 
 export type Hesitation = 'comes up' | 'fails' | 'waits for its image';
-
-/** An attempt that has started its workload and has not answered yet. */
-interface Attempt {
-  command: Command;
-  fails: boolean;
-}
 
 const MEMORY_FOLDER = '/dev/shm';
 /** In a quiet time little is left to the workers after these beats, and they run at every so many. */
@@ -66,8 +60,8 @@ export class Marketplace {
   private offers = 0;
   private isReachable = true;
   protected readonly renter: SessionCaller;
-  /** An API key of the same organization. */
-  protected readonly key: ApiKeyCaller;
+  private readonly callers: Readonly<Record<Who, Caller>>;
+  protected readonly keys: Readonly<Record<Who, string | null>>;
   protected readonly machineId: string;
   private readonly templateId: string;
 
@@ -83,11 +77,16 @@ export class Marketplace {
     this.boot();
     if (!this.running) throw new Error('the control plane does not run');
     const people = addPeople(this.running.platform, this.workloads.inventory());
-    ({ renter: this.renter, key: this.key, machineId: this.machineId, templateId: this.templateId } = people);
+    ({
+      renter: this.renter,
+      callers: this.callers,
+      keys: this.keys,
+      machineId: this.machineId,
+      templateId: this.templateId,
+    } = people);
     this.connect();
   }
 
-  /** Instances that are not destroyed. */
   get alive(): string[] {
     return [...this.reference.instances].filter(([, { status }]) => status !== 'destroyed').map(([id]) => id);
   }
@@ -109,20 +108,20 @@ export class Marketplace {
     }
   }
 
-  /** `byKey`: the API key deploys, and not a member. */
-  deploy(gpuRate: number, storageRate: number, byKey = false): void {
+  deploy(gpuRate: number, storageRate: number, who: Who = 'member'): void {
     this.request(({ platform }) => {
       const prices = { price_per_hour_micro: gpuRate, storage_price_per_gb_hour_micro: storageRate };
       const offer = createOffer(platform, this.renter, { machine_id: this.machineId, num_gpus: 1, ...prices });
       const request = { offer_id: offer.id, template_id: this.templateId, disk_gb: 10 + (this.offers++ % 90) };
-      const { instance } = deploy(platform, byKey ? this.key : this.renter, {
+      const { instance } = deploy(platform, this.callers[who], {
         ...request,
         ...{ label: null, ssh_key_id: null, env_overrides: [] },
       });
       const rates = { gpuRate: BigInt(gpuRate), diskRate: BigInt(storageRate * instance.disk_gb) };
       const nothing = { gpuMs: 0n, diskMs: 0n, absorbed: 0n, status: 'creating', isUp: false, hasDisk: true };
-      const limits = { key: byKey ? this.key.keyId : null, stopAt: null, maxCharge: null, isHalted: false };
-      this.reference.instances.set(instance.id, { ...rates, ...nothing, ...limits });
+      const limits = { stopAt: null, maxCharge: null, isHalted: false };
+      const keys = { key: this.keys[who], runKey: this.keys[who] };
+      this.reference.instances.set(instance.id, { ...rates, ...nothing, ...limits, ...keys });
     });
   }
 
@@ -130,11 +129,14 @@ export class Marketplace {
     this.request(({ platform }) => stop(platform, this.renter, id));
   }
 
-  start(id: string): void {
+  start(id: string, who: Who = 'member'): void {
     this.request(({ platform }) => {
       platform.connections.heard(this.machineId);
+      const isStarting = () => statusesIn(platform).some((one) => one.id === id && one.status === 'starting');
+      const wasStarting = isStarting();
       // Its answer comes when the history is over.
-      start(platform, this.renter, id).catch(() => undefined);
+      start(platform, this.callers[who], id).catch(() => undefined);
+      if (!wasStarting && isStarting()) this.reference.beginRun(id, this.keys[who]);
     });
   }
 
@@ -162,7 +164,6 @@ export class Marketplace {
     this.request(({ platform }) => setDisputed(platform, this.renter, this.renter.organizationId, isOpen));
   }
 
-  /** A workload ends by itself. */
   exit(id: string): void {
     const workload = this.workloads.get(id);
     if (!workload?.isUp) return;
@@ -261,7 +262,6 @@ export class Marketplace {
     this.running = createControlPlane(config, silentLogger, { clock: this.clock, defer });
   }
 
-  /** The host speaks to the control plane again. */
   connect(): void {
     this.isReachable = true;
     if (!this.running) return;
@@ -314,7 +314,6 @@ export class Marketplace {
     });
   }
 
-  /** How often things have come to this. */
   tally(): Record<string, number> {
     return tallyOf(this.database);
   }

@@ -1,4 +1,4 @@
-import type { ApiKeyCaller, SessionCaller } from '../../../control-plane/domain/caller.js';
+import type { ApiKeyCaller, Caller, SessionCaller } from '../../../control-plane/domain/caller.js';
 import { createApiKey } from '../../../control-plane/services/accounts/api-keys.js';
 import { createTemplate, systemBy } from '../../../control-plane/services/catalogue/template-editing.js';
 import { createEnrollmentToken, enrollHost } from '../../../control-plane/services/machines/enrollment.js';
@@ -6,11 +6,21 @@ import type { Platform } from '../../../control-plane/services/system/platform.j
 import { query } from '../../../control-plane/store/sql.js';
 import type { Inventory } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 
-/** One organization with its only member, who is operator, too, and an API key; one machine; one template. */
+/** Who deploys or starts. */
+export const WHO = ['member', 'key', 'other key'] as const;
+export type Who = (typeof WHO)[number];
+
+/** One organization with its only member, who is operator, too, and two API keys; one machine; one template. */
 export function addPeople(
   platform: Platform,
   inventory: Inventory,
-): { renter: SessionCaller; key: ApiKeyCaller; machineId: string; templateId: string } {
+): {
+  renter: SessionCaller;
+  callers: Record<Who, Caller>;
+  keys: Record<Who, string | null>;
+  machineId: string;
+  templateId: string;
+} {
   const [userId, organizationId] = [platform.ids.uuid(), platform.ids.uuid()];
   const email = 'renter@example.com';
   platform.store.transact((tx) => {
@@ -35,7 +45,10 @@ export function addPeople(
   const { token } = createEnrollmentToken(platform, renter, { max_uses: 1, expires_in_hours: 1 });
   const machineId = enrollHost(platform, { token, inventory, hostId: '', earlier: [] }).hostId;
   const templateId = createTemplate(platform, systemBy(renter), { name: 'template', image: 'image:1' }).id;
-  return { renter, key: addKey(platform, renter), machineId, templateId };
+  const [key, other] = [addKey(platform, renter), addKey(platform, renter)];
+  const callers = { member: renter, key, 'other key': other };
+  const keys = { member: null, key: key.keyId, 'other key': other.keyId };
+  return { renter, callers, keys, machineId, templateId };
 }
 
 function addKey(platform: Platform, renter: SessionCaller): ApiKeyCaller {

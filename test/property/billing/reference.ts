@@ -10,8 +10,10 @@ export const SILENCE_MS = 900_000;
 const UP_IN = ['creating', 'starting', 'running'];
 
 export interface ReferenceInstance {
-  /** The API key that has deployed it; null: none has. */
+  /** The API key that has deployed it; null: none has. Its disk counts for the key. */
   key: string | null;
+  /** The API key that has caused its last run, by a deploy or a start; null: none has. Its GPU time counts for the key. */
+  runKey: string | null;
   gpuRate: bigint;
   diskRate: bigint;
   gpuMs: bigint;
@@ -36,7 +38,7 @@ export interface ReferenceCaps {
   month: bigint | null;
 }
 
-/** An API key, whose caps count what it has deployed; null: the organization. */
+/** An API key, whose caps count the disks of what it has deployed and the runs that it has caused; null: the organization. */
 type Owner = string | null;
 
 /** What was spent so far on the present day and in the present month. */
@@ -90,6 +92,12 @@ export class Reference {
     this.silentMs = 0;
   }
 
+  /** A deploy or a start has caused a run, by an API key or by nobody's. */
+  beginRun(id: string, runKey: string | null): void {
+    const instance = this.instances.get(id);
+    if (instance) instance.runKey = runKey;
+  }
+
   enter(amount: number): void {
     this.entered += BigInt(amount);
   }
@@ -128,8 +136,8 @@ export class Reference {
     if (up.some(([, { stopAt }]) => stopAt !== null && stopAt > this.now && stopAt < this.now + ms)) return false;
     const gpus = this.balance > 0n ? up.filter(([, { isHalted }]) => !isHalted) : [];
     const disks = this.metered(({ status, hasDisk }) => status === 'stopped' && hasDisk && this.silentMs < SILENCE_MS);
-    const all = [...gpus, ...disks];
-    const meters = [...new Set([null, ...all.map(([, { key }]) => key)])].map((owner) => meterOf(owner, all));
+    const owners = new Set([null, ...gpus.map(([, { runKey }]) => runKey), ...disks.map(([, { key }]) => key)]);
+    const meters = [...owners].map((owner) => meterOf(owner, gpus, disks));
     for (const [, instance] of gpus) instance.gpuMs += BigInt(ms);
     for (const [, instance] of disks) instance.diskMs += BigInt(ms);
     const before = new Map(gpus.map(([id, { absorbed }]) => [id, absorbed]));
@@ -162,7 +170,7 @@ export class Reference {
     const isOver = instance.stopAt !== null && this.now >= instance.stopAt;
     const isUsedUp =
       (instance.maxCharge !== null && spendOf(instance) >= instance.maxCharge) ||
-      this.caps.some(({ owner, caps }) => counts(owner, instance) && this.isCapUsedUp(owner, caps));
+      this.caps.some(({ owner, caps }) => isRunOf(owner, instance) && this.isCapUsedUp(owner, caps));
     if (isOver || (isUsedUp && instance.gpuRate > 0n)) instance.isHalted = true;
   }
 
@@ -182,7 +190,7 @@ export class Reference {
     }
     const spentOf = (owner: Owner) => meters.find((meter) => meter.owner === owner)?.spent() ?? 0n;
     for (const { owner, caps } of this.caps) {
-      const ends = priced.filter(([, instance]) => counts(owner, instance));
+      const ends = priced.filter(([, instance]) => isRunOf(owner, instance));
       const before = this.spentBy(owner);
       for (const period of ['day', 'month'] as const) {
         const cap = caps[period];
@@ -205,14 +213,17 @@ interface SpendMeter {
   spent: () => bigint;
 }
 
-function meterOf(owner: Owner, all: readonly WithId[]): SpendMeter {
-  const its = all.filter(([, instance]) => counts(owner, instance));
+function meterOf(owner: Owner, gpus: readonly WithId[], disks: readonly WithId[]): SpendMeter {
+  const its = [
+    ...gpus.filter(([, instance]) => isRunOf(owner, instance)),
+    ...disks.filter(([, { key }]) => owner === null || owner === key),
+  ];
   const before = sumOf(its);
   return { owner, spent: () => sumOf(its) - before };
 }
 
-function counts(owner: Owner, { key }: ReferenceInstance): boolean {
-  return owner === null || owner === key;
+function isRunOf(owner: Owner, { runKey }: ReferenceInstance): boolean {
+  return owner === null || owner === runKey;
 }
 
 /** The day and the month of a time, each as a number that no other one has. */

@@ -1,5 +1,6 @@
 import {
   WorkloadState,
+  type Command,
   type EndedRun,
   type Gpu,
   type Observation,
@@ -30,6 +31,12 @@ export const NOTHING = {
 /** A host tells of a run until it is acknowledged; this one, a few times more. */
 const TOLD_RUNS = 4;
 const GPUS = 4;
+
+/** An attempt that has started its workload and has not answered yet. */
+export interface Attempt {
+  command: Command;
+  fails: boolean;
+}
 
 /** What runs on a simulated host, and what has run there. */
 export class FakeWorkloads extends Map<string, FakeWorkload> {

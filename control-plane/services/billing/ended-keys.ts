@@ -2,9 +2,10 @@ import { DAY_MS, MINUTE_MS } from '../../../shared/time.js';
 import type { Row } from '../../store/schema.js';
 import { compileOnce, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
+import { UNSETTLED } from '../metering/meters.js';
 import type { Platform } from '../system/platform.js';
 
-/** How long a key stays that has ended and has deployed nothing. */
+/** How long a key stays that has ended and that nothing names. */
 export const KEPT_MS = DAY_MS;
 /** Most keys that one run looks at. */
 export const KEYS_A_RUN = 200;
@@ -17,7 +18,8 @@ interface Place {
 const START: Place = { revoked_at: 0, id: '' };
 
 /**
- * Makes the function that deletes API keys which were revoked or have expired a day ago, with their caps, unless an instance names them:
+ * Makes the function that deletes API keys which were revoked or have expired a day ago, with their caps, unless an instance,
+ * a schedule or use that is not charged yet names them:
  * who makes and revokes keys again and again fills no database. It looks at the oldest ones once a minute, and goes on at the next call
  * while there are more. Returns the number deleted.
  */
@@ -52,25 +54,24 @@ function placeOf(key: Pick<Row<'api_keys'>, 'revoked_at' | 'id'> | undefined): P
 function forget(tx: Tx, id: string): boolean {
   if (!tx.get(unnamed(id))) return false;
   tx.run(query.deleteFrom('spend_caps').where('owner_id', '=', id));
+  tx.run(query.deleteFrom('key_days').where('api_key_id', '=', id));
   return tx.run(query.deleteFrom('api_keys').where('id', 'in', unnamed(id))) > 0;
 }
 
-/** Returns the query of a key, if no instance names it. */
+/** Returns the query of a key, if nothing names it for which it still counts. */
 function unnamed(id: string) {
   return query
     .selectFrom('api_keys')
     .select('id')
     .where('id', '=', id)
-    .where((eb) =>
-      eb.not(
-        eb.exists(
-          eb
-            .selectFrom('instances')
-            .select(sql.lit(1).as('one'))
-            .whereRef('instances.api_key_id', '=', 'api_keys.id')
-            .limit(sql.lit(1)),
-        ),
-      ),
+    .where(
+      sql<boolean>`NOT EXISTS (SELECT 1 FROM instances WHERE instances.api_key_id = api_keys.id LIMIT 1)
+        AND NOT EXISTS (SELECT 1 FROM instances WHERE run_key_id = api_keys.id LIMIT 1)
+        AND NOT EXISTS (SELECT 1 FROM instance_schedules WHERE key_id = api_keys.id LIMIT 1)
+        AND NOT EXISTS (
+          SELECT 1 FROM meter_intervals
+          WHERE meter_intervals.organization_id = api_keys.organization_id AND ${UNSETTLED} AND capped_key_id = api_keys.id
+          LIMIT 1)`,
     );
 }
 
