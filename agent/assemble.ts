@@ -90,7 +90,7 @@ export function assembleAgent(parts: Parts): Agent {
   const outbox = new Outbox((instanceId, message) => journal.runsFor(instanceId, message, clock));
   const tellNow = () => link?.beatNow();
   const outages = new OutageTracker(parts.docker, runtime, journal, clock, parts.haltedRuns, tellNow);
-  const observer = new Observer(runtime, clock, journal);
+  const observer = new Observer(runtime, clock, journal, () => parts.docker.clockAheadMs);
   const recorded = (remover: Remover) => new RunRecorder(remover, journal, observer, clock);
   const remover = recorded(runtime);
   const guardedPorts = new GuardedPorts({

@@ -179,7 +179,7 @@ export class Session implements Subscriber {
    * Returns the heartbeat and sends unacknowledged reports again. It resolves well before the control plane counts the host as
    * disconnected, whatever hangs on the host. A slow Docker is reported as one that does not answer.
    */
-  async heartbeat(): Promise<Heartbeat> {
+  async heartbeat(): Promise<Omit<Heartbeat, 'atMs'>> {
     for (const report of this.journal.unacknowledgedReports()) this.outbox.report(report);
     const { outages } = this.hands;
     const isAway = !outages.dockerAvailable;
@@ -194,7 +194,8 @@ export class Session implements Subscriber {
     this.findings.noteHealth(
       JSON.stringify([dockerAvailable, obstacle, gpus.map(({ uuid, healthy }) => [uuid, healthy])]),
     );
-    return { dockerAvailable, gpus, running: running ?? [], diskFreeGb, obstacle };
+    const { dockerAheadMs } = outages;
+    return { dockerAvailable, gpus, running: running ?? [], diskFreeGb, obstacle, dockerAheadMs };
   }
 
   /** Resolves to the result of `look`, or to `otherwise` if `look` fails or takes too long. */

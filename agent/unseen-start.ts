@@ -94,11 +94,11 @@ export class UnseenStart implements Subscriber {
   }
 
   /** Rejects if the GPUs cannot be read, because an empty list would report them as missing. */
-  async heartbeat(): Promise<Heartbeat> {
+  async heartbeat(): Promise<Omit<Heartbeat, 'atMs'>> {
     const { gpus } = await withTimeout(this.parts.clock, GPUS_MS, this.parts.gpus.inventory(), () => {
       throw new Error('the GPUs cannot be read in time');
     });
-    return { dockerAvailable: false, gpus, running: [], diskFreeGb: 0, obstacle: '' };
+    return { dockerAvailable: false, gpus, running: [], diskFreeGb: 0, obstacle: '', dockerAheadMs: undefined };
   }
 
   connected(welcome: Welcome): void {

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
 import type { AddressInfo } from 'node:net';
 import { parseAddress } from '../shared/addresses.js';
@@ -23,7 +24,7 @@ import { SmtpTransport } from './mail/smtp.js';
 import { manualPayments } from './payments/manual.js';
 import { createOperator } from './services/accounts/accounts.js';
 import { expireApiKeys } from './services/accounts/api-keys.js';
-import { restartExhaustionClocks, shiftUnsettledTimes } from './services/metering/clock-shift.js';
+import { forgetRunFloors, restartExhaustionClocks, shiftUnsettledTimes } from './services/metering/clock-shift.js';
 import { schedulerOf } from './services/actions/run-schedules.js';
 import { ClockStepDetector } from './services/system/clock-steps.js';
 import { Authority } from './services/secrets/authority.js';
@@ -197,10 +198,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     destroyErrorsAfterMs: config.destroyErrorsAfterMs ?? null,
     defer,
     term: beginTerm(store, ids),
-    clockSteps: new ClockStepDetector(store, clock, logger, {
-      shift: shiftStoredTimes,
-      restartGrace: restartExhaustionClocks,
-    }),
+    clockSteps: new ClockStepDetector(store, clock, logger, CLOCK_STEP_EFFECTS, readBootId()),
     workerRuns: new WorkerRuns(clock),
     settings: config.settings ?? [],
     backups: backups ?? null,
@@ -297,6 +295,12 @@ function jobsOf(
 }
 
 /** Moves every stored time that is not over by the size of a clock step. */
+const CLOCK_STEP_EFFECTS = {
+  shift: shiftStoredTimes,
+  forgetFloors: forgetRunFloors,
+  restartGrace: restartExhaustionClocks,
+};
+
 function shiftStoredTimes(tx: Tx, ms: number): void {
   shiftUnsettledTimes(tx, ms);
   shiftWebhookTimes(tx, ms);
@@ -380,4 +384,13 @@ async function listen(http: FastifyInstance, address: string): Promise<string> {
   }
   const { port } = http.server.address() as AddressInfo;
   return address.replace(/:\d+$/, `:${port}`);
+}
+
+/** Returns the id of this boot of the machine; null: the kernel does not tell. */
+function readBootId(): string | null {
+  try {
+    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+  } catch {
+    return null;
+  }
 }

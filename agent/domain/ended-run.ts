@@ -15,7 +15,7 @@ export interface RunStart {
   startedAt: number;
   /** In monotonic milliseconds, which go on from one process of the agent to the next. */
   beganAt: number;
-  /** By how much the wall clock was ahead of the monotonic clock when the run was last seen up, in milliseconds. */
+  /** By how much Docker's clock was ahead of the monotonic clock when the run was last seen up, in milliseconds. */
   wallOffset: number;
 }
 

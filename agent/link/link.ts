@@ -12,7 +12,7 @@ import type { Send } from './outbox.js';
 /** What the link needs from the rest of the agent. */
 export interface Subscriber {
   hello(): Promise<Hello>;
-  heartbeat(): Promise<Heartbeat>;
+  heartbeat(): Promise<Omit<Heartbeat, 'atMs'>>;
   /** Called with the welcome; from now on `send` works. Throws to refuse the control plane. */
   connected(welcome: Welcome, send: Send): void;
   disconnected(): void;
@@ -150,7 +150,8 @@ export class Link {
     const number = ++this.gathered;
     const value = await this.subscriber.heartbeat();
     if (stream !== this.stream || number !== this.gathered) return;
-    stream.write({ message: { $case: 'heartbeat', value } });
+    const atMs = Math.max(Math.round(this.clock.now()), 0);
+    stream.write({ message: { $case: 'heartbeat', value: { ...value, atMs } } });
     this.heartbeat = this.clock.schedule(everyMs, this.beat);
   }
 

@@ -26,8 +26,9 @@ export class Observer {
     private readonly runtime: Runtime,
     clock: Clock,
     starts: RunStarts,
+    dockerAheadMs?: () => number | undefined,
   ) {
-    this.ages = new RunAges(clock, starts);
+    this.ages = new RunAges(clock, starts, dockerAheadMs);
   }
 
   observe(workload: Workload): Observation {
@@ -72,6 +73,11 @@ export class Observer {
   /** Returns how long an ended run has lasted, in whole milliseconds. */
   lasted(run: Run & { finishedAt: number }): number {
     return this.ages.lasted(run);
+  }
+
+  /** Records that a run is down: it has ended by now. */
+  noteDown(run: Run): void {
+    this.ages.noteDown(run);
   }
 
   /** Returns when an ended run that has lasted `ms` ended, in monotonic milliseconds; undefined: it began before this boot. */

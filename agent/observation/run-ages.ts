@@ -17,7 +17,7 @@ export interface RunStarts {
   forgetRunStart(instanceId: string): void;
 }
 
-/** The wall clock counts as set if it has moved by more than this against the monotonic clock. */
+/** Docker's clock counts as set if it has moved by more than this against the monotonic clock. */
 const NOTICED_MS = 10;
 
 /**
@@ -27,10 +27,14 @@ const NOTICED_MS = 10;
 export class RunAges {
   /** By instance: the run that this process has seen up, and how long it had lasted then. */
   private readonly seen = new Map<string, { start: RunStart; ageMs: number }>();
+  /** By instance: the run that this process has seen down, and when first, in monotonic milliseconds. */
+  private readonly down = new Map<string, { startedAt: number; at: number }>();
 
   constructor(
     private readonly clock: Clock,
     private readonly starts: RunStarts,
+    /** Returns by how much Docker's clock is ahead of this host's wall clock, in milliseconds, as far as that is known. */
+    private readonly dockerAheadMs: () => number | undefined = () => undefined,
   ) {}
 
   /** Records that the agent is about to start a workload: the run that it sees next is not older. */
@@ -50,11 +54,18 @@ export class RunAges {
     return ageMs;
   }
 
+  /** Records that a run is down: it has ended by now. */
+  noteDown({ instanceId, startedAt }: Run): void {
+    if (this.down.get(instanceId)?.startedAt === startedAt) return;
+    this.down.set(instanceId, { startedAt, at: this.clock.monotonic() });
+  }
+
   /**
-   * Returns how long an ended run has lasted, in whole milliseconds. If the wall clock was set after the run was last seen up, nobody
-   * knows by how much `finishedAt` is wrong: then the run counts up to when it was last seen.
+   * Returns how long an ended run has lasted, in whole milliseconds. If a clock was set after the run was last seen up, nobody knows
+   * by how much `finishedAt` is wrong: then the run counts up to when it was last seen.
    */
   lasted(run: Run & { finishedAt: number }): number {
+    this.noteDown(run);
     const { instanceId, startedAt, finishedAt } = run;
     const byWallClock = Math.max(finishedAt - startedAt, 0);
     const start = this.startOf(run);
@@ -63,18 +74,20 @@ export class RunAges {
     const seenMs = seen?.start.startedAt === startedAt ? seen.ageMs : 0;
     if (this.hasStepped(start)) return seenMs;
     const ms = Math.floor(finishedAt - start.wallOffset - start.beganAt);
-    return Math.min(Math.max(ms, seenMs), this.sinceStart(start));
+    const noticedAt = this.down.get(instanceId)?.at ?? this.clock.monotonic();
+    return Math.min(Math.max(ms, seenMs), Math.max(Math.floor(noticedAt - start.beganAt), 0));
   }
 
   /** Returns when an ended run that has lasted `ms` ended, in monotonic milliseconds; undefined: it began before this boot. */
   endOf(run: Run, ms: number): number | undefined {
-    const start = this.startOf(run);
-    return start && start.beganAt + ms;
+    const began = this.startOf(run)?.beganAt;
+    return began === undefined ? undefined : began + ms;
   }
 
   /** Forgets a workload that is gone. */
   forget(instanceId: string): void {
     this.seen.delete(instanceId);
+    this.down.delete(instanceId);
     this.starts.forgetRunStart(instanceId);
   }
 
@@ -88,7 +101,7 @@ export class RunAges {
   private foundStart({ instanceId, startedAt }: Run): RunStart {
     const now = this.clock.monotonic();
     const earliest = this.starts.startingSince(instanceId) ?? 0;
-    const ageMs = Math.max(this.clock.now() - startedAt, 0);
+    const ageMs = Math.max(now + this.wallOffset() - startedAt, 0);
     const beganAt = Math.ceil(Math.min(Math.max(now - ageMs, earliest), now));
     const start = { startedAt, beganAt, wallOffset: this.wallOffset() };
     this.starts.noteRunStart(instanceId, start);
@@ -108,7 +121,8 @@ export class RunAges {
     return Math.abs(this.wallOffset() - wallOffset) > NOTICED_MS;
   }
 
+  /** Returns by how much Docker's clock is ahead of the monotonic clock, in milliseconds. */
   private wallOffset(): number {
-    return Math.round(this.clock.now() - this.clock.monotonic());
+    return Math.round(this.clock.now() - this.clock.monotonic() + (this.dockerAheadMs() ?? 0));
   }
 }

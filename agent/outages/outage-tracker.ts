@@ -44,6 +44,11 @@ export class OutageTracker {
     return this.away === undefined;
   }
 
+  /** By how much Docker's clock is ahead of this host's, in milliseconds; undefined: not known. */
+  get dockerAheadMs(): number | undefined {
+    return this.docker.clockAheadMs;
+  }
+
   /** Tells whether the host has booted since an agent last ran; also true with a new journal. */
   isNewBoot(bootId: string): boolean {
     const last = this.journal.meta('boot_id');

@@ -128,6 +128,8 @@ export interface DockerWatch {
   startedAt(): Promise<number | null>;
   /** Returns whether workloads keep running while Docker alone is down (live-restore). */
   keepsWorkloads(): Promise<boolean>;
+  /** By how much Docker's clock was ahead of this host's when it last described itself, in milliseconds. */
+  readonly clockAheadMs?: number | undefined;
   /** Calls `onEvent` for each event about this host's workloads. Resolves when the stream of events ends. */
   events(onEvent: (instanceId: string) => void, signal: AbortSignal): Promise<void>;
 }

@@ -213,6 +213,7 @@ export class Watcher {
     const known = this.doubted.get(instanceId);
     if (known?.startedAt === startedAt) return known.since;
     const since = this.clock.monotonic();
+    this.dependencies.observer.noteDown({ instanceId, startedAt });
     this.doubted.set(instanceId, { startedAt, since });
     return since;
   }

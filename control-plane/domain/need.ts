@@ -9,6 +9,7 @@ export const MACHINE_NEEDS = [
   'gpus_unhealthy',
   'gpus_disputed',
   'disks_unlimited',
+  'clock_off',
 ] as const;
 export type MachineNeed = (typeof MACHINE_NEEDS)[number];
 

@@ -64,6 +64,7 @@ export class Metrics {
     ),
     unhealthyGpus: this.gauge('gpus_unhealthy', 'GPUs that are not healthy, rented or not'),
     disputedGpus: this.gauge('gpus_disputed', 'GPUs that a machine reports and that belong to another machine'),
+    clocksOff: this.gauge('hosts_clock_off', 'Connected hosts of which a clock is more than two seconds wrong'),
     instances: this.gauge('instances', 'Instances by status', 'status'),
     workerFailing: this.gauge('worker_failing', '1 if the last run of a background worker failed, else 0', 'worker'),
     workerSeconds: this.gauge('worker_last_run_seconds', 'Duration of the last run of a background worker', 'worker'),
@@ -173,6 +174,7 @@ export class Metrics {
     const { hosts, gpus, instances, openCommands, oldestCommand, settlementLag, withoutBalance } = this.gauges;
     this.gauges.unhealthyGpus.set(overview.unhealthyGpus);
     this.gauges.disputedGpus.set(overview.disputedGpus);
+    this.gauges.clocksOff.set(overview.clocksOff);
     this.gauges.ignoredStops.set(overview.ignoredStops);
     this.gauges.quarantined.set(overview.quarantined);
     this.gauges.pendingWebhooks.set(overview.pendingWebhooks);

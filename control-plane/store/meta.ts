@@ -11,6 +11,7 @@ export type MetaKey =
   | 'authority_key'
   | 'clock_step'
   | 'clock_seen'
+  | 'clock_base'
   | 'ready_at'
   | 'zones_version';
 

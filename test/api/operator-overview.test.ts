@@ -262,6 +262,44 @@ describe('the revenue of days', () => {
   });
 });
 
+it('a host of which a clock is more than two seconds wrong needs an act, until all of a minute shows it right', async () => {
+  const agent = await test.host({ name: 'fast', gpus: 1 });
+  const beat = async (aheadMs: number, fields: { dockerAheadMs?: number } = {}) => {
+    agent.beat({ atMs: test.clock.now() + aheadMs, ...fields });
+    await agent.roundTrip();
+  };
+  const clocks = async () => {
+    const machine = await test.operator.get<Record<string, unknown>>(`/v1/operator/machines/${agent.hostId}`);
+    return [machine['clock_ahead_ms'], machine['docker_clock_ahead_ms']];
+  };
+  expect(await clocks()).toEqual([null, null]);
+  // A heartbeat that comes late makes the clock look behind.
+  await beat(-5_000);
+  await beat(-40, { dockerAheadMs: 0 });
+  expect(await clocks()).toEqual([-40, -40]);
+  expect(await need('clock_off')).toBeUndefined();
+  await beat(-40, { dockerAheadMs: -2_000 });
+  expect((await need('clock_off'))?.items).toMatchObject([
+    { name: 'fast', message: 'The clock of its Docker is 2.0 seconds behind' },
+  ]);
+  await beat(3_600_000);
+  expect(await clocks()).toEqual([3_600_000, null]);
+  expect((await need('clock_off'))?.items).toMatchObject([
+    { name: 'fast', message: 'The clock of its host is 3600.0 seconds ahead' },
+  ]);
+  expect(await gauge('gpurent_hosts_clock_off')).toBe(1);
+  expect(await listed('machines', 'clock_off')).toEqual(['fast']);
+  for (let beats = 0; beats < 6; beats++) await beat(0);
+  expect(await clocks()).toEqual([0, null]);
+  expect(await gauge('gpurent_hosts_clock_off')).toBe(0);
+  // What no clock shows is refused, and changes nothing.
+  await beat(Number.MAX_SAFE_INTEGER - test.clock.now());
+  expect(await clocks()).toEqual([0, null]);
+  agent.disconnect();
+  await eventually('its absence', async () => !(await isConnected(agent.hostId)));
+  expect(await clocks()).toEqual([null, null]);
+});
+
 describe('the limits are those of the alerts', () => {
   const rules = readFileSync(fileURLToPath(new URL('../../packaging/alerts.yml', import.meta.url)), 'utf8');
 
@@ -274,6 +312,7 @@ describe('the limits are those of the alerts', () => {
     ['GpurentQuarantine', 'gpurent_workloads_quarantined', 0],
     ['GpurentGpusUnhealthy', 'gpurent_gpus_unhealthy', 0],
     ['GpurentGpusDisputed', 'gpurent_gpus_disputed', 0],
+    ['GpurentHostClockOff', 'gpurent_hosts_clock_off', 0],
     ['GpurentStopIgnored', 'gpurent_stops_ignored', 0],
   ])('%s', (alert, metric, afterMs) => {
     const expression = new RegExp(`alert: ${alert}\\n\\s+expr: (.*)`).exec(rules)?.[1];

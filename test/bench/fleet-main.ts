@@ -43,7 +43,7 @@ const hosts = file.hosts.map(({ certificate, inventory, run }) => {
   };
   const heartbeat = () => {
     const running = run ? [{ instanceId: run.instanceId, runId: 'run', runningMs: ranMs() }] : [];
-    const beat = { dockerAvailable: true, gpus: inventory.gpus, running, diskFreeGb: 1_000, obstacle: '' };
+    const beat = { dockerAvailable: true, gpus: inventory.gpus, running, diskFreeGb: 1_000, obstacle: '', atMs: 0 };
     return encodeMessage({ $case: 'heartbeat', value: beat });
   };
   return new LightHost({ certificate, hello, heartbeat }, file.keys, () => target, {

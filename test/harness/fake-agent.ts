@@ -187,7 +187,7 @@ export class FakeAgent {
     this.client.close();
   }
 
-  beat(fields: { dockerAvailable?: boolean; diskFreeGb?: number; obstacle?: string } = {}): void {
+  beat(fields: Record<string, unknown> = {}): void {
     const running = [...this.workloads].filter(([, { state }]) => state === 'WORKLOAD_STATE_RUNNING');
     this.send({
       heartbeat: {

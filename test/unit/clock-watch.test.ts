@@ -1,4 +1,8 @@
-import { restartExhaustionClocks, shiftUnsettledTimes } from '../../control-plane/services/metering/clock-shift.js';
+import {
+  forgetRunFloors,
+  restartExhaustionClocks,
+  shiftUnsettledTimes,
+} from '../../control-plane/services/metering/clock-shift.js';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,6 +22,7 @@ it('a step is whole milliseconds, though the monotonic clock counts parts of the
   try {
     const watch = new ClockStepDetector(store, clock, silentLogger, {
       shift: shiftUnsettledTimes,
+      forgetFloors: forgetRunFloors,
       restartGrace: restartExhaustionClocks,
     });
     expect(watch.isTrusted()).toBe(true);

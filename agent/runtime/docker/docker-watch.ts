@@ -45,6 +45,10 @@ export class EngineWatch implements DockerWatch {
     return (await this.engine.recentInfo()).LiveRestoreEnabled;
   }
 
+  get clockAheadMs(): number | undefined {
+    return this.engine.clockAheadMs;
+  }
+
   /** Rejects when the stream breaks, and when Docker does not answer: a Docker that hangs does not end its stream. */
   async events(onEvent: (instanceId: string) => void, signal: AbortSignal): Promise<void> {
     if (!(await this.engine.isAvailable())) throw new Error(SILENT);

@@ -30,6 +30,8 @@ export interface DockerInfo extends DockerRegistries {
   /** The data root. */
   DockerRootDir: string;
   CgroupDriver?: string;
+  /** Its wall clock, RFC 3339. */
+  SystemTime?: string;
   /** Such as `name=userns`. */
   SecurityOptions?: string[] | null;
   /** The id of this Docker. */
@@ -72,6 +74,8 @@ export class Engine {
   private readonly unanswered = new Map<string, Map<Promise<unknown>, { what: string; since: number }>>();
   /** What Docker said last of itself, and when it was asked, in monotonic milliseconds. */
   private described: { info: DockerInfo; askedAt: number } | undefined;
+  /** By how much Docker's clock is surely ahead of this host's, in milliseconds; undefined: it has not told its time. */
+  clockAheadMs: number | undefined;
 
   constructor(
     socketPath: string,
@@ -141,12 +145,14 @@ export class Engine {
 
   async info(): Promise<DockerInfo> {
     const askedAt = this.clock.monotonic();
+    const asked = this.clock.now();
     const info = await this.call(
       'describe itself',
       DEADLINE_MS.inspect,
       (docker) => docker.info() as Promise<DockerInfo>,
     );
     this.described = { info, askedAt };
+    this.clockAheadMs = surelyAhead(Date.parse(info.SystemTime ?? ''), asked, this.clock.now());
     return info;
   }
 
@@ -207,4 +213,10 @@ function wordsOf(answer: string | undefined): string | undefined {
 function isUnreachable(error: unknown): boolean {
   const { code } = error as { code?: string };
   return statusOf(error) === undefined && (UNREACHABLE.has(code ?? '') || messageOf(error).includes('socket hang up'));
+}
+
+/** Returns by how much a clock that showed `told` between `asked` and `answered` is ahead at least; negative: it is behind. */
+function surelyAhead(told: number, asked: number, answered: number): number | undefined {
+  if (Number.isNaN(told)) return undefined;
+  return Math.round(told > answered ? told - answered : Math.min(told - asked, 0));
 }

@@ -127,6 +127,8 @@ function show(invocation: Invocation, machine: Machine): void {
     ['address', machine.public_address],
     ['maintenance', maintenance ? `${minuteOf(maintenance.starts_at)} to ${minuteOf(maintenance.ends_at)}` : null],
     ['disk', `${machine.disk_available_gb} of ${machine.disk_gb} GB free`],
+    ['clock', clockOf(machine.clock_ahead_ms)],
+    ['clock of Docker', clockOf(machine.docker_clock_ahead_ms)],
     ...gpus.map(
       ({ uuid, model, healthy, reason, instance_id, quarantine_id }) =>
         [
@@ -137,4 +139,10 @@ function show(invocation: Invocation, machine: Machine): void {
         ] as const,
     ),
   ]);
+}
+
+/** Returns how a clock differs from the control plane's, for people; null: not measured. */
+function clockOf(aheadMs: number | null | undefined): string | null {
+  if (aheadMs === null || aheadMs === undefined) return null;
+  return `${Math.abs(aheadMs / 1000).toFixed(1)} s ${aheadMs < 0 ? 'behind' : 'ahead of'} the control plane`;
 }

@@ -91,6 +91,14 @@ const Machine = Type.Object(
       ),
     ),
     obstacle: nullable(text('Why the host accepts no new instances, as the agent reports it; null: it accepts them')),
+    clock_ahead_ms: nullable(
+      integer(
+        'By how many milliseconds the clock of the host is ahead of the clock of the control plane; negative: it is behind; null: the host is not connected, or its agent does not tell its time',
+      ),
+    ),
+    docker_clock_ahead_ms: nullable(
+      integer('The same for the clock of its Docker; null: its agent has not compared it'),
+    ),
     cordoned: flag('Whether an operator has cordoned the machine'),
     lost: flag('Whether an operator has declared the machine lost'),
     maintenance: nullable(Maintenance),

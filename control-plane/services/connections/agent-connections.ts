@@ -1,6 +1,7 @@
 import type { Clock } from '../../../shared/clock.js';
 import type { ControlMessage, Gpu } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import { MINUTE_MS } from '../../../shared/time.js';
+import { ClockMeasurement, type ClockDifference } from '../../domain/clock-difference.js';
 import type { HostTrouble } from '../../domain/wait.js';
 import { KnownDisks } from './known-disks.js';
 import { MessageRateLimiter } from './message-rate-limiter.js';
@@ -26,6 +27,7 @@ interface Health {
 
 interface Connection extends Health {
   stream: AgentStream;
+  clock: ClockMeasurement;
   heard: Heard;
   /** The GPUs of a heartbeat whose health is the stored one; null: unknown. */
   storedGpus: readonly GpuHealth[] | null;
@@ -84,7 +86,7 @@ export class AgentConnections {
     this.heardOf.set(machineId, heard);
     heard.at = this.clock.monotonic();
     const health = { dockerAvailable: true, diskFreeGb: null, obstacle: '' };
-    this.connections.set(machineId, { stream, heard, storedGpus: null, ...health });
+    this.connections.set(machineId, { stream, heard, clock: new ClockMeasurement(), storedGpus: null, ...health });
     this.alive.delete(machineId);
     this.alive.add(machineId);
     this.tell(machineId);
@@ -179,6 +181,17 @@ export class AgentConnections {
 
   recordHealth(machineId: string, health: Health): void {
     this.change(machineId, health);
+  }
+
+  /** Notes what a heartbeat that has just arrived says of the host's clock (`sentAt`) and of Docker's. */
+  recordClock(machineId: string, sentAt: number, dockerAheadMs: number | null): void {
+    const clock = this.connections.get(machineId)?.clock;
+    if (clock?.note(sentAt, this.clock.now(), dockerAheadMs)) this.tell(machineId);
+  }
+
+  /** Returns by how much the clocks of a connected host are ahead; null: not measured. */
+  clockOf(machineId: string): ClockDifference | null {
+    return this.connections.get(machineId)?.clock.difference ?? null;
   }
 
   private change(machineId: string, changes: Partial<Health>): void {

@@ -26,6 +26,9 @@ export type MachineDetails = Row<'machines'> & {
   upgrade_to: string | null;
   /** Why the host takes nothing new; null if it takes commands or is not connected. */
   obstacle: string | null;
+  /** By how much the clocks of the host and of its Docker are ahead of this one, in ms; null: not measured. */
+  clock_ahead_ms: number | null;
+  docker_clock_ahead_ms: number | null;
   disk_available_gb: number;
   gpus: GpuDetails[];
 };
@@ -166,10 +169,13 @@ export function findMachineRow(tx: Tx, id: string): Row<'machines'> {
 }
 
 export function describeMachine(platform: Platform, tx: Tx, machine: Row<'machines'>): MachineDetails {
+  const clock = platform.connections.clockOf(machine.id);
   return {
     ...machine,
     connected: platform.connections.isConnected(machine.id),
     obstacle: platform.connections.obstacleOf(machine.id),
+    clock_ahead_ms: clock?.host ?? null,
+    docker_clock_ahead_ms: clock?.docker ?? null,
     upgrade_to: upgradeOf(machine.agent_version),
     disk_available_gb: availableDiskGb(platform, tx, machine),
     gpus: findGpus(tx, machine.id),

@@ -24,6 +24,8 @@ const MAX_INSTANCES = 1_000;
 const MAX_SEQUENCE = 1_000_000_000;
 const MAX_UUID_CHARS = 64;
 export const MAX_RUN_ID_CHARS = 64;
+/** The latest time that a date can have, in milliseconds since 1970. */
+const LATEST_MS = 8.64e15;
 const HOST_NAME = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/i;
 const TEXTS = {
   name: 64,
@@ -93,7 +95,9 @@ export function validateHello({ inventory, instances, bootId, agentVersion }: He
   }
 }
 
-export function validateHeartbeat({ gpus, running }: Heartbeat): void {
+export function validateHeartbeat({ gpus, running, atMs, dockerAheadMs = 0 }: Heartbeat): void {
+  if (Math.max(atMs, Math.abs(dockerAheadMs)) > LATEST_MS)
+    throw invalidField('clock', 'shows a time that no clock shows');
   validateGpus(gpus);
   if (running.length > MAX_INSTANCES) throw invalidField('running', `has more than ${MAX_INSTANCES} runs`);
   if (running.some(({ runId }) => runId.length > MAX_RUN_ID_CHARS)) {

@@ -46,3 +46,10 @@ export function shiftUnsettledTimes(tx: Tx, ms: number): void {
 export function restartExhaustionClocks(tx: Tx): void {
   tx.run(query.updateTable('organizations').set({ exhausted_since: tx.now }).where('exhausted_since', 'is not', null));
 }
+
+/** Forgets before when no run can have begun, where that time may be later than the start of a run by now. */
+export function forgetRunFloors(tx: Tx): void {
+  const live = query.selectFrom('instances').select('id').where('status', '<>', sql.lit('destroyed'));
+  tx.run(query.updateTable('meter_intervals').set({ run_not_before: null }).where('instance_id', 'in', live));
+  tx.run(query.updateTable('instances').set({ run_not_before: null }).where('status', '<>', sql.lit('destroyed')));
+}

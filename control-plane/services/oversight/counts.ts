@@ -1,3 +1,4 @@
+import { isOff } from '../../domain/clock-difference.js';
 import { GPU_USES } from '../../domain/gpu-use.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
@@ -14,6 +15,8 @@ export interface Overview {
   unhealthyGpus: number;
   /** GPUs that a machine reports and that belong to another one. */
   disputedGpus: number;
+  /** Connected machines of which a clock is more than two seconds wrong. */
+  clocksOff: number;
   /** Instances that are not destroyed, by status. */
   instances: Record<string, number>;
   /** Open commands by kind, without those of lost machines, and for how long at most one makes no progress, in milliseconds. */
@@ -39,6 +42,9 @@ export function readOverview(platform: Platform): Overview {
     gpus: countGpus(fleet),
     unhealthyGpus: fleet.reduce((sum, { unhealthy }) => sum + unhealthy, 0),
     disputedGpus: fleet.reduce((sum, { disputed }) => sum + disputed, 0),
+    clocksOff: fleet.filter(
+      ({ machine: { id } }) => platform.connections.isConnected(id) && isOff(platform.connections.clockOf(id)),
+    ).length,
     instances: countInstances(tx),
     openCommands: countCommands(tx),
     settlementLagMs: settlementLag(tx),

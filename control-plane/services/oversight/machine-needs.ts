@@ -1,3 +1,4 @@
+import { isOff } from '../../domain/clock-difference.js';
 import { MACHINE_NEEDS, type MachineNeed } from '../../domain/need.js';
 import { listOf, query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
@@ -25,6 +26,7 @@ export function machinesInNeed(
     gpus_unhealthy: fleet.filter(({ unhealthy }) => unhealthy > 0),
     gpus_disputed: fleet.filter(({ disputed }) => disputed > 0),
     disks_unlimited: connected.filter(limitsNoDisks),
+    clock_off: connected.filter((one) => hasClockOff(platform, one)),
   };
 }
 
@@ -47,6 +49,7 @@ export function machineNeeds(
     gpus_unhealthy: (unhealthy) => firstOf(unhealthy).map((one) => unhealthyItem(tx, one)),
     gpus_disputed: (disputed) => firstOf(disputed).map((one) => disputedItem(tx, one)),
     disks_unlimited: (unlimited) => firstOf(unlimited).map(itemOf),
+    clock_off: (off) => firstOf(off).map((one) => clockItem(platform, one)),
   };
   return MACHINE_NEEDS.flatMap((kind) => needOf(kind, machines[kind].length, items[kind](machines[kind])));
 }
@@ -94,6 +97,19 @@ function disputedItem(tx: Tx, one: FleetMachine): Partial<NeedItem> {
 function refusingItem({ connections }: Platform, one: FleetMachine): Partial<NeedItem> {
   const message = connections.obstacleOf(one.machine.id) ?? 'Docker on the host does not answer';
   return { ...itemOf(one), message };
+}
+
+/** Tells whether a clock of the host is more than two seconds wrong. */
+function hasClockOff({ connections }: Platform, { machine: { id } }: FleetMachine): boolean {
+  return isOff(connections.clockOf(id));
+}
+
+function clockItem({ connections }: Platform, one: FleetMachine): Partial<NeedItem> {
+  const { host, docker } = connections.clockOf(one.machine.id) ?? { host: 0, docker: null };
+  const isDockers = docker !== null && Math.abs(docker) > Math.abs(host);
+  const ahead = isDockers ? docker : host;
+  const seconds = `${(Math.abs(ahead) / 1000).toFixed(1)} seconds ${ahead > 0 ? 'ahead' : 'behind'}`;
+  return { ...itemOf(one), message: `The clock of its ${isDockers ? 'Docker' : 'host'} is ${seconds}` };
 }
 
 function limitsNoDisks({ machine: { disk_quota, quota_waived_at } }: FleetMachine): boolean {

@@ -66,6 +66,8 @@ export function recordHeartbeat(platform: Platform, machineId: string, heartbeat
     diskFreeGb: heartbeat.diskFreeGb,
     obstacle: heartbeat.obstacle.slice(0, MAX_WORDS_CHARS),
   });
+  const { atMs, dockerAheadMs } = heartbeat;
+  if (atMs > 0) connections.recordClock(machineId, atMs, dockerAheadMs ?? null);
   const runs = new Map(
     heartbeat.running.map(({ instanceId, runId, runningMs }) => [instanceId, { runId, ms: runningMs }]),
   );

@@ -16,6 +16,8 @@ const ABSENCE_MS = 10 * MINUTE_MS;
 export interface ClockStepEffects {
   /** Moves stored times that are not settled yet by the milliseconds of the clock step. */
   shift(tx: Tx, ms: number): void;
+  /** Forgets before when no run can have begun: by how much such a time is wrong now is not known. */
+  forgetFloors(tx: Tx): void;
   /** Restarts the time until automatic destruction of organizations without a balance: for a while they could not pay. */
   restartGrace(tx: Tx): void;
 }
@@ -40,6 +42,8 @@ export class ClockStepDetector {
     private readonly clock: Clock,
     private readonly logger: Logger,
     private readonly effects: ClockStepEffects,
+    /** The id of this boot of the machine: the monotonic clock goes on until it changes. Null: not known. */
+    private readonly bootId: string | null = null,
   ) {
     store.beforeEach = () => this.look();
   }
@@ -71,23 +75,28 @@ export class ClockStepDetector {
   }
 
   private compare(offset: number, before: number | undefined): void {
-    if (before === undefined) return this.lookBack();
+    if (before === undefined) return this.lookBack(offset);
     const step = Math.round(offset - before);
     if (Math.abs(step) > NOTICED_MS) this.note(step);
   }
 
   /**
-   * Checks the first reading of a process. The length of the absence before it is unknown, but time cannot have gone backwards.
+   * Checks the first reading of a process. In the same boot as the process before, its monotonic clock tells the step. Otherwise the
+   * length of the absence is unknown, but time cannot have gone backwards.
    */
-  private lookBack(): void {
+  private lookBack(offset: number): void {
     const seen = this.store.transact((tx) => readMeta(tx, 'clock_seen'));
     if (seen === undefined) return;
-    const absence = this.clock.now() - Number(seen);
-    if (absence < 0) this.note(absence);
+    const base = this.readBase();
+    const step = base === undefined ? 0 : Math.round(offset - base);
+    const absence = this.clock.now() - step - Number(seen);
+    if (Math.abs(step) > NOTICED_MS) this.note(step);
+    else if (absence < 0) this.note(absence, false);
     if (absence > ABSENCE_MS) this.store.transact((tx) => this.effects.restartGrace(tx));
   }
 
-  private note(step: number): void {
+  /** Notes a step; `isExact`: its size is known, and not only the least that it can be. */
+  private note(step: number, isExact = true): void {
     const isHeld = Math.abs(step) > STEP_MS;
     if (isHeld) {
       this.logger.error(
@@ -98,7 +107,8 @@ export class ClockStepDetector {
     if (isHeld) this.held = undefined;
     this.store.transact((tx) => {
       this.effects.shift(tx, step);
-      writeMeta(tx, 'clock_seen', String(tx.now));
+      if (!isExact) this.effects.forgetFloors(tx);
+      this.writeSeen(tx);
       if (isHeld) recordStep(tx, step);
     });
   }
@@ -106,7 +116,22 @@ export class ClockStepDetector {
   private noteSeen(): void {
     if (this.clock.monotonic() - this.seenAt < SEEN_EVERY_MS) return;
     this.seenAt = this.clock.monotonic();
-    this.store.transact((tx) => writeMeta(tx, 'clock_seen', String(tx.now)));
+    this.store.transact((tx) => this.writeSeen(tx));
+  }
+
+  private writeSeen(tx: Tx): void {
+    writeMeta(tx, 'clock_seen', String(tx.now));
+    if (this.bootId === null) return;
+    const offset = Math.round(tx.now - this.clock.monotonic());
+    writeMeta(tx, 'clock_base', JSON.stringify({ bootId: this.bootId, offset }));
+  }
+
+  /** Returns by how much the wall clock was ahead of the monotonic clock of this boot when it was last seen; undefined: not known. */
+  private readBase(): number | undefined {
+    const stored = this.store.transact((tx) => readMeta(tx, 'clock_base'));
+    if (stored === undefined) return undefined;
+    const { bootId, offset } = JSON.parse(stored) as { bootId: string; offset: number };
+    return bootId === this.bootId ? offset : undefined;
   }
 }
 

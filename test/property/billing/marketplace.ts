@@ -73,7 +73,7 @@ export class Marketplace {
   ) {
     this.clock = new ManualClock(at);
     this.reference = new Reference(this.clock.now());
-    this.workloads = new FakeWorkloads(this.clock);
+    this.workloads = this.host();
     this.boot();
     if (!this.running) throw new Error('the control plane does not run');
     const people = addPeople(this.running.platform, this.workloads.inventory());
@@ -87,6 +87,12 @@ export class Marketplace {
     this.connect();
   }
 
+  /** What runs on the host. */
+  protected host(): FakeWorkloads {
+    return new FakeWorkloads(this.clock);
+  }
+
+  /** Instances that are not destroyed. */
   get alive(): string[] {
     return [...this.reference.instances].filter(([, { status }]) => status !== 'destroyed').map(([id]) => id);
   }
@@ -371,7 +377,7 @@ export class Marketplace {
         gpus: this.workloads.gpus,
         running,
         diskFreeGb: 1000,
-        obstacle: '',
+        ...{ obstacle: '', atMs: 0 },
       });
     }
     if (runsWorkers) workers.runAll();

@@ -53,7 +53,7 @@ export class FakeWorkloads extends Map<string, FakeWorkload> {
   private readonly ended = new Map<string, FakeRun[]>();
   private runs = 0;
 
-  constructor(private readonly clock: ManualClock) {
+  constructor(protected readonly clock: ManualClock) {
     super();
   }
 

@@ -9,6 +9,7 @@ export const MACHINE_NEEDS: Readonly<Record<MachineNeed, string>> = {
   gpus_unhealthy: 'has unhealthy GPUs',
   gpus_disputed: 'reports GPUs of other machines',
   disks_unlimited: 'does not limit disks',
+  clock_off: 'has a wrong clock',
 };
 export const ORGANIZATION_NEEDS: Readonly<Record<OrganizationNeed, string>> = {
   payment_disputed: 'disputes a payment',

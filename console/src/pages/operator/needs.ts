@@ -68,6 +68,10 @@ const WORDS: Readonly<Record<Need['kind'], Words>> = {
     what: (name) => `${name} is not offered`,
     then: 'It does not limit the disks of renters.',
   },
+  clock_off: {
+    what: (name) => `${name} has a wrong clock`,
+    then: 'Set it, and let the host keep it by NTP.',
+  },
   command_stuck: {
     what: (name) => `${name} has not done a command`,
     then: '',

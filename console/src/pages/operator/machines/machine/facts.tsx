@@ -1,4 +1,5 @@
 import { memory } from '../../../../../../client/text/sizes.js';
+import { clockWords } from '../clock-words.js';
 import { CopyLine } from '../../../../parts/copy.js';
 import { Facts } from '../../../../parts/facts.js';
 import { Ago, At } from '../../../../parts/time.js';
@@ -24,6 +25,8 @@ export function MachineFacts({ machine }: { machine: Machine }) {
           ['Driver', machine.driver_version ?? 'none'],
           ['CUDA', machine.cuda_version ?? 'none'],
           ['Agent', <AgentVersion machine={machine} />],
+          ['Clock', clockWords(machine.clock_ahead_ms)],
+          ['Clock of Docker', clockWords(machine.docker_clock_ahead_ms)],
           ['Last seen', machine.last_seen_at === null ? 'never' : <Ago at={machine.last_seen_at} />],
           ['Enrolled', <At at={machine.enrolled_at} />],
         ]}

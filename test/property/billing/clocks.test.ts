@@ -1,0 +1,127 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { isNight } from '../../harness/at-night.js';
+import { Marketplace } from './marketplace.js';
+import { StatedWorkloads } from './stated-workloads.js';
+
+const HEARTBEAT_S = 30;
+const RATE_MICRO = 36_000_000;
+const MICRO_A_MS = RATE_MICRO / 3_600_000;
+const PLENTY_MICRO = 1_000_000_000_000;
+const DAY_MS = 86_400_000;
+/** A step of the control plane's clock that is no larger is not told from a slow process. */
+const UNNOTICED_MS = 1_000;
+const HISTORIES = Number(process.env['TEST_ROUNDS'] ?? (isNight ? 60 : 3));
+
+/** A marketplace of which every program has a clock of its own. */
+class ClockedMarketplace extends Marketplace {
+  /** The small steps of the control plane's clock. */
+  unknownMs = 0;
+
+  protected override host(): StatedWorkloads {
+    return new StatedWorkloads(this.clock);
+  }
+
+  get stated(): StatedWorkloads {
+    return this.workloads as StatedWorkloads;
+  }
+
+  stepControlPlane(ms: number): void {
+    this.clock.step(ms);
+    if (Math.abs(ms) <= UNNOTICED_MS) this.unknownMs += Math.abs(ms);
+  }
+
+  /** The agent is down for so long; `meanwhile` comes in the middle. */
+  restartAgent(seconds: number, meanwhile: () => void): void {
+    this.disconnect();
+    this.stated.isAgentUp = false;
+    this.advance(seconds);
+    meanwhile();
+    this.advance(seconds);
+    this.stated.startAgent();
+    this.connect();
+  }
+
+  /** The control plane is down for so long. */
+  restartControlPlane(seconds: number, stepMs: number): void {
+    this.crash();
+    this.advance(seconds);
+    this.clock.step(stepMs);
+    this.advance(seconds);
+    this.boot();
+    this.connect();
+    if (Math.abs(stepMs) <= UNNOTICED_MS) this.unknownMs += Math.abs(stepMs);
+  }
+
+  override close(): void {
+    super.close();
+    this.stated.close();
+  }
+}
+
+const step = fc.integer({ min: -DAY_MS, max: DAY_MS });
+const whose = fc.constantFrom('host' as const, 'docker' as const, 'both' as const);
+const seconds = fc.integer({ min: 1, max: 600 });
+const which = fc.nat({ max: 5 });
+const steps = fc.array(fc.tuple(whose, step), { maxLength: 2 });
+
+const act = <T>(name: string, given: fc.Arbitrary<T>, run: (it: ClockedMarketplace, value: T) => void) =>
+  given.map((value) => ({
+    act: (marketplace: ClockedMarketplace) => run(marketplace, value),
+    toString: () => `${name} ${JSON.stringify(value)}`,
+  }));
+const at = (it: ClockedMarketplace, index: number, work: (id: string) => void) => {
+  const id = it.alive[index % Math.max(it.alive.length, 1)];
+  if (id !== undefined) work(id);
+};
+
+const acts = fc.oneof(
+  act('deploy', fc.constant(null), (it) => it.deploy(RATE_MICRO, 0)),
+  act('start', which, (it, index) => at(it, index, (id) => it.start(id))),
+  act('stop', which, (it, index) => at(it, index, (id) => it.stop(id))),
+  act('exit', which, (it, index) => at(it, index, (id) => it.exit(id))),
+  act('set a clock of the host', fc.tuple(whose, step), (it, [clock, ms]) => it.stated.step(clock, ms)),
+  act('set the clock of the control plane', step, (it, ms) => it.stepControlPlane(ms)),
+  act('confirm', fc.constant(null), (it) => it.confirmClock()),
+  act('restart the agent', fc.tuple(seconds, steps, fc.boolean(), which), (it, [s, its, ends, index]) =>
+    it.restartAgent(s, () => {
+      for (const [clock, ms] of its) it.stated.step(clock, ms);
+      if (ends) at(it, index, (id) => it.exit(id));
+    }),
+  ),
+  act('restart the control plane', fc.tuple(seconds, fc.oneof(fc.constant(0), step)), (it, [s, ms]) =>
+    it.restartControlPlane(s, ms),
+  ),
+);
+
+it('clocks that are set anywhere, at any time, make nobody pay for more, and leave only so much unpaid', () => {
+  const sums = { charged: 0, missing: 0 };
+  fc.assert(
+    fc.property(fc.array(fc.tuple(acts, seconds), { minLength: 10, maxLength: 20, size: 'max' }), (history) => {
+      const marketplace = new ClockedMarketplace(HEARTBEAT_S);
+      try {
+        marketplace.credit(PLENTY_MICRO);
+        marketplace.deploy(RATE_MICRO, 0);
+        marketplace.advance(2 * HEARTBEAT_S);
+        for (const [{ act: run }, pause] of history) {
+          run(marketplace);
+          marketplace.advance(pause);
+        }
+        marketplace.differences();
+        for (const id of marketplace.reference.instances.keys()) {
+          const missing = Number(marketplace.reference.spendOf(id)) - marketplace.spentBy(id);
+          const allowedMs = (marketplace.stated.undated.get(id) ?? 0) + marketplace.unknownMs;
+          expect(missing).toBeGreaterThanOrEqual(0);
+          expect(missing).toBeLessThanOrEqual(allowedMs * MICRO_A_MS);
+          sums.charged += marketplace.spentBy(id);
+          sums.missing += missing;
+        }
+      } finally {
+        marketplace.close();
+      }
+    }),
+    { numRuns: HISTORIES, endOnFailure: process.env['TEST_SHRINK'] === undefined },
+  );
+  expect(sums.charged).toBeGreaterThan(0);
+  process.stdout.write(`charged ${sums.charged}, not charged ${sums.missing}\n`);
+});
