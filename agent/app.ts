@@ -37,7 +37,7 @@ import { AccessFiles } from './runtime/docker/access-files.js';
 import { Containers } from './runtime/docker/containers.js';
 import { DataRootGuard, type DataRoots } from './runtime/docker/data-root-guard.js';
 import { DataRootNotes } from './runtime/docker/data-root-notes.js';
-import { HaltedRunsFile } from './outages/halted-runs.js';
+import { HaltedRunsFile } from './host/halted-runs-file.js';
 import { DockerRuntime } from './runtime/docker/docker-runtime.js';
 import { CANARY_OF } from './runtime/docker/labels.js';
 import { UnclaimedGpus, earlierHosts, foreignWorkloads } from './runtime/docker/foreign-workloads.js';
@@ -204,6 +204,15 @@ export function createRuntime(config: AgentConfig, { hostId }: Identity, logger:
   return dockerHost(config, hostId, logger, systemClock).runtime;
 }
 
+/** Tells whether Docker enforces disk quotas; false if that cannot be found out. */
+function enforcesQuota(engine: Engine, { guestTools }: AgentConfig, logger: Logger): Promise<boolean> {
+  return probeDiskQuota(engine, guestTools).catch((error: unknown) => {
+    const reason = messageOf(error);
+    logger.warn(`cannot find out whether Docker enforces disk quotas; the agent assumes that it does not: ${reason}`);
+    return false;
+  });
+}
+
 /** Creates an agent on this host's Docker and GPUs. Rejects with SetupError if its certificate cannot be used. */
 export async function createAgent(
   config: AgentConfig,
@@ -273,12 +282,7 @@ export async function createAgent(
       await runtime.prepare();
       await canary.prepare();
       await jobs.prune((message) => logger.warn(message));
-      quota.isEnforced = await probeDiskQuota(engine, config.guestTools).catch((error: unknown) => {
-        logger.warn(
-          `cannot find out whether Docker enforces disk quotas; the agent assumes that it does not: ${messageOf(error)}`,
-        );
-        return false;
-      });
+      quota.isEnforced = await enforcesQuota(engine, config, logger);
       await gpus.inventory();
       portGuard.start();
       // Booting the test machine takes long, and running workloads must not wait for it.

@@ -174,19 +174,8 @@ export function assembleAgent(parts: Parts): Agent {
     runUpkeep: () => upkeep.runNow().then(() => link?.beatNow()),
     async snapshot() {
       const dockerAvailable = watcher !== undefined && outages.dockerAvailable;
-      const listed = dockerAvailable ? await runtime.list() : [];
-      return {
-        ...(await gpus.inventory()),
-        version: VERSION,
-        ...standingOf(link),
-        dockerAvailable,
-        obstacle: obstacleOf(hands),
-        unanswered: runtime.unansweredCalls(),
-        hostKeyFault: parts.web.hostKeyFault(),
-        diskFreeGb: dockerAvailable ? await parts.diskFreeGb() : 0,
-        workloads: listed.map((workload) => statusOf(workload, journal)),
-        commands: [...counts.values()],
-      };
+      const facts = { version: VERSION, dockerAvailable, obstacle: obstacleOf(hands), commands: [...counts.values()] };
+      return { ...facts, ...standingOf(link), ...(await readHost(parts, dockerAvailable)) };
     },
   };
 }
@@ -202,6 +191,18 @@ async function rebuildJournal(runtime: Runtime, journal: Journal, logger: Logger
       'a workload that is not in the journal was found by its Docker label and added',
     );
   }
+}
+
+/** Returns what the host shows now; of Docker nothing while it does not answer. */
+async function readHost({ runtime, gpus, journal, web, diskFreeGb }: Parts, dockerAvailable: boolean) {
+  const listed = dockerAvailable ? await runtime.list() : [];
+  return {
+    ...(await gpus.inventory()),
+    unanswered: runtime.unansweredCalls(),
+    hostKeyFault: web.hostKeyFault(),
+    diskFreeGb: dockerAvailable ? await diskFreeGb() : 0,
+    workloads: listed.map((workload) => statusOf(workload, journal)),
+  };
 }
 
 function statusOf(workload: WorkloadSummary, journal: Journal): Snapshot['workloads'][number] {

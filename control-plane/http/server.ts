@@ -56,12 +56,12 @@ import { instanceRoutes } from './routes/instances.js';
 import { instanceScheduleRoutes } from './routes/instance-schedule.js';
 import { instanceUseRoutes } from './routes/instance-use.js';
 import { mailSettingsRoutes, unsubscribeRoutes } from './routes/mail.js';
+import { enrollmentTokenRoutes } from './routes/enrollment-tokens.js';
 import { meterIntervalRoutes } from './routes/meter-intervals.js';
 import { metricsRoutes } from './routes/metrics.js';
 import { offerRoutes } from './routes/offers.js';
 import {
   credentialRoutes,
-  enrollmentTokenRoutes,
   gpuOwnerRoutes,
   machineTermsRoutes,
   machineListRoutes,

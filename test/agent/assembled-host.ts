@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Agent } from '../../agent/assemble.js';
 import { Journal } from '../../agent/journal/journal.js';
-import { HaltedRunsFile } from '../../agent/outages/halted-runs.js';
+import { HaltedRunsFile } from '../../agent/host/halted-runs-file.js';
 import type { Check } from '../../agent/doctor/finding.js';
 import type { Wire } from '../../agent/link/dial.js';
 import type { Instruments } from '../../agent/measurements/measurements.js';

@@ -1,5 +1,3 @@
-import type { AgentStream } from './agent-connections.js';
-
 /**
  * Knows which hosts have told this process what disks they have, and were not out of its hearing since by its own fault. Of the other
  * hosts, disk time is charged only once they tell it (again).
@@ -7,7 +5,7 @@ import type { AgentStream } from './agent-connections.js';
 export class KnownDisks {
   private readonly known = new Set<string>();
   /** Streams that were open when their hosts could not be heard: a message on one shows that its host was there all the time. */
-  private readonly doubted = new Map<string, AgentStream>();
+  private readonly doubted = new Map<string, object>();
 
   /** Tells whether what the host has said of its disks still holds. */
   areKnown(machineId: string): boolean {
@@ -21,12 +19,12 @@ export class KnownDisks {
   }
 
   /** Notes that the control plane could not hear the host, which has `stream` if it is still open. */
-  doubt(machineId: string, stream: AgentStream | undefined): void {
+  doubt(machineId: string, stream: object | undefined): void {
     if (this.known.delete(machineId) && stream) this.doubted.set(machineId, stream);
   }
 
   /** Notes a message on a stream. */
-  heard(machineId: string, stream: AgentStream): void {
+  heard(machineId: string, stream: object): void {
     if (this.doubted.get(machineId) === stream) this.list(machineId);
   }
 }

@@ -16,10 +16,9 @@ import { appendEntry } from '../../../control-plane/services/billing/ledger.js';
 import { settleOrganizations } from '../../../control-plane/services/billing/settle.js';
 import { query } from '../../../control-plane/store/sql.js';
 import {
-  CommandOutcome,
   Hello,
-  WorkloadState,
   type Command,
+  type CommandOutcome,
   type CommandResult,
 } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import { silentLogger } from '../../../shared/logger.js';
@@ -28,13 +27,12 @@ import { PLAIN_TEXT } from '../../harness/plain-text.js';
 import { differencesIn, statusesIn, tallyOf } from './books.js';
 import { addPeople, type Who } from './people.js';
 import { Reference, SILENCE_MS } from './reference.js';
-import { FakeWorkloads, NOTHING, stateOf, type Attempt, type FakeWorkload } from './workloads.js';
+import { CommandRunner, type Hesitation } from './command-runner.js';
+import { FakeWorkloads, NOTHING, stateOf } from './workloads.js';
 import { handleHello } from '../../../control-plane/services/reconciler/hello.js';
 import { recordResult } from '../../../control-plane/services/reconciler/command-results.js';
 import { recordReport } from '../../../control-plane/services/reconciler/workload-reports.js';
 import { recordHeartbeat } from '../../../control-plane/services/reconciler/heartbeat.js';
-
-export type Hesitation = 'comes up' | 'fails' | 'waits for its image';
 
 const MEMORY_FOLDER = '/dev/shm';
 /** In a quiet time little is left to the workers after these beats, and they run at every so many. */
@@ -49,9 +47,7 @@ export class Marketplace {
   private readonly database = join(this.folder, 'gpurent.db');
   private readonly deferred: (() => void)[] = [];
   readonly workloads: FakeWorkloads;
-  private readonly attempts = new Map<string, Attempt>();
-  /** What becomes of attempts from now on: they take their time first. */
-  private hesitation: Hesitation | undefined;
+  private readonly runner: CommandRunner;
   private readonly inbox: Command[] = [];
   /** What the host could not say. */
   private readonly unsaid: CommandResult[] = [];
@@ -74,6 +70,7 @@ export class Marketplace {
     this.clock = new ManualClock(at);
     this.reference = new Reference(this.clock.now());
     this.workloads = this.host();
+    this.runner = new CommandRunner(this.workloads, (...answer) => this.answer(...answer));
     this.boot();
     if (!this.running) throw new Error('the control plane does not run');
     const people = addPeople(this.running.platform, this.workloads.inventory());
@@ -211,7 +208,7 @@ export class Marketplace {
   /** The host does what it is told, and is out of reach before it can say so. */
   loseAnswers(seconds: number): void {
     this.isReachable = false;
-    for (const command of this.inbox.splice(0)) this.obey(command);
+    for (const command of this.inbox.splice(0)) this.runner.obey(command);
     this.settle();
     this.advance(seconds);
     this.connect();
@@ -222,12 +219,12 @@ export class Marketplace {
    * up, for their image does not come. `meanwhile` comes right before that.
    */
   hesitate(how: Hesitation, begin: () => void, seconds: number, meanwhile = () => {}): void {
-    this.hesitation = how;
+    this.runner.hesitation = how;
     begin();
     this.beat();
     this.pause(seconds);
     meanwhile();
-    this.hesitation = undefined;
+    this.runner.hesitation = undefined;
     this.advance(2 * this.heartbeatS);
   }
 
@@ -364,8 +361,8 @@ export class Marketplace {
     if (this.isReachable) {
       platform.connections.heard(this.machineId);
       this.reference.hear();
-      this.endAttempts();
-      for (const command of this.inbox.splice(0)) this.obey(command);
+      this.runner.endAttempts();
+      for (const command of this.inbox.splice(0)) this.runner.obey(command);
       const up = [...this.workloads].filter(([, { isUp }]) => isUp);
       const running = up.map(([instanceId, workload]) => ({
         instanceId,
@@ -382,53 +379,6 @@ export class Marketplace {
     }
     if (runsWorkers) workers.runAll();
     this.settle();
-  }
-
-  private obey(command: Command): void {
-    const { commandId, instanceId, sequence, desired } = command;
-    const begun = this.attempts.get(instanceId);
-    if (begun?.command.commandId === commandId) return;
-    const workload = this.workloads.get(instanceId) ?? { runId: '', startedAt: 0, isUp: false, ranMs: 0, sequence };
-    const wasUp = workload.isUp;
-    if (wasUp) workload.ranMs = this.workloads.ageOf(workload);
-    workload.sequence = sequence;
-    this.workloads.set(instanceId, workload);
-    this.attempts.delete(instanceId);
-    if (desired?.$case === 'running') {
-      if (!wasUp && this.hesitation !== 'waits for its image') this.workloads.comeUp(workload);
-      if (this.hesitation) {
-        this.attempts.set(instanceId, { command, fails: this.hesitation !== 'comes up' });
-        return this.answer(command, CommandOutcome.COMMAND_OUTCOME_ACCEPTED, undefined);
-      }
-    } else if (wasUp) this.workloads.goDown(instanceId, workload);
-    this.done(command, workload);
-  }
-
-  /** Attempts that have had their time come to their end. */
-  private endAttempts(): void {
-    for (const [id, { command, fails }] of this.attempts) {
-      this.attempts.delete(id);
-      const workload = this.workloads.get(id);
-      if (!workload) continue;
-      if (!fails) {
-        this.done(command, workload);
-        continue;
-      }
-      if (workload.isUp) this.workloads.goDown(id, workload);
-      if (command.desired?.$case === 'running' && command.desired.value.mayCreate) this.workloads.delete(id);
-      this.answer(command, CommandOutcome.COMMAND_OUTCOME_FAILED, undefined);
-    }
-  }
-
-  private done(command: Command, workload: FakeWorkload): void {
-    const { instanceId, desired } = command;
-    const observation = this.workloads.observe(workload);
-    if (desired?.$case === 'absent') {
-      this.workloads.delete(instanceId);
-      const { ranMs: runningMs } = workload;
-      Object.assign(observation, { state: WorkloadState.WORKLOAD_STATE_ABSENT, exit: undefined, runningMs });
-    }
-    this.answer(command, CommandOutcome.COMMAND_OUTCOME_DONE, observation);
   }
 
   private answer(
