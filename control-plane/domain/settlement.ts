@@ -133,6 +133,18 @@ function limitFrontier({ limit }: Reached, metered: Metered, meters: readonly Me
   return limit.leftMicro === null || !isIts ? now : frontierOf(its, now);
 }
 
+/**
+ * Returns the running instances whose limits are used up, each once, also those of which {@link settle} is not certain yet and waits for a
+ * host.
+ */
+export function stopsDue(account: Account, now: number): LimitStop[] {
+  const { reached } = findUnpaid(account, now);
+  return stopsBy(
+    reached.filter(({ at }) => at <= now),
+    account.meters,
+  );
+}
+
 function stopsBy(reached: readonly Reached[], meters: readonly Metered[]): LimitStop[] {
   const stops = new Map<string, LimitStop>();
   for (const { limit, at } of reached.filter(({ limit: { earlier } }) => earlier === null)) {

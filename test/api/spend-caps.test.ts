@@ -215,6 +215,77 @@ describe('a cap that is changed', () => {
   });
 });
 
+describe('caps that expect how many instances they stop', () => {
+  const expected = (poor: Poor, caps: object, expect: number | null, path?: string) =>
+    setCaps(poor, { ...caps, expect }, path);
+  const refusedFor = (would_stop: number) => ({ status: 409, body: { code: 'INVALID_STATE', would_stop } });
+
+  it('are refused, and change nothing, if they are used up already and would stop more', async () => {
+    const poor = await makePoor(world.test, world.templateId, 2);
+    await poor.credit(100 * GPU_MICRO);
+    await poor.pass(HOUR_MS);
+    const { spent_day_micro: spent } = await readCaps(poor);
+    const before = world.test.dump();
+    for (const few of [0, 1]) {
+      expect(await expected(poor, { day_micro: spent }, few)).toMatchObject(refusedFor(2));
+      expect(await expected(poor, { month_micro: 1 }, few)).toMatchObject(refusedFor(2));
+    }
+    expect(world.test.dump()).toEqual(before);
+    // Those that are not used up yet stop nothing at once.
+    expect((await expected(poor, { burn_per_hour_micro: 0, day_micro: spent + 1 }, 0)).status).toBe(200);
+    expect((await poor.read()).status).toBe('running');
+    expect((await expected(poor, { day_micro: spent }, 2)).status).toBe(200);
+    for (const id of poor.ids) await statusIs(poor.renter.api, id, 'stopped');
+    expect((await expected(poor, { day_micro: 1 }, 0)).status).toBe(200);
+    poor.agent.close();
+  });
+
+  it('count what waits for a silent host before it is stopped, and bound nothing if they expect nothing', async () => {
+    const poor = await makePoor(world.test, world.templateId);
+    await poor.pass(HOUR_MS);
+    poor.agent.disconnect();
+    world.test.advance(10_000);
+    expect(await expected(poor, { day_micro: 1 }, 0)).toMatchObject(refusedFor(1));
+    expect((await expected(poor, { day_micro: 1 }, null)).status).toBe(200);
+    poor.agent.close();
+  });
+
+  it('count starts that they undo', async () => {
+    const poor = await makePoor(world.test, world.templateId);
+    await poor.renter.api.post(`/v1/instances/${poor.id}/stop`);
+    await statusIs(poor.renter.api, poor.id, 'stopped');
+    poor.agent.automatic = false;
+    const answer = start(poor, poor.id);
+    const command = await eventually('the start', () =>
+      poor.agent.held.find(({ instanceId }) => instanceId === poor.id),
+    );
+    poor.agent.accept(command);
+    expect((await answer).status).toBe(202);
+    expect(await expected(poor, { day_micro: 1 }, 0)).toMatchObject(refusedFor(1));
+    expect((await poor.read()).status).toBe('starting');
+    expect((await expected(poor, { day_micro: 1 }, 1)).status).toBe(200);
+    expect((await poor.read()).status).toBe('stopped');
+    poor.agent.close();
+  });
+
+  it('count for an API key only the runs that it has caused', async () => {
+    const poor = await makePoor(world.test, world.templateId, 2);
+    await poor.credit(100 * GPU_MICRO);
+    const made = await poor.renter.api.post<{ key: { id: string }; secret: string }>('/v1/api-keys', { name: 'ci' });
+    const path = `/v1/api-keys/${made.key.id}/spend-caps`;
+    await poor.renter.api.post(`/v1/instances/${poor.id}/stop`);
+    await statusIs(poor.renter.api, poor.id, 'stopped');
+    await poor.renter.api.as(made.secret).request('POST', `/v1/instances/${poor.id}/start`);
+    await statusIs(poor.renter.api, poor.id, 'running');
+    await poor.pass(HOUR_MS);
+    expect(await expected(poor, { day_micro: 1 }, 0, path)).toMatchObject(refusedFor(1));
+    expect((await expected(poor, { day_micro: 1 }, 1, path)).status).toBe(200);
+    await statusIs(poor.renter.api, poor.id, 'stopped');
+    expect((await poor.read(poor.ids[1])).status).toBe('running');
+    poor.agent.close();
+  });
+});
+
 describe('what is on its way', () => {
   const commandTo = ({ agent }: Poor, instanceId: string) =>
     eventually('the command', () => agent.held.find((one) => one.instanceId === instanceId));

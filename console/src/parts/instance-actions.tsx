@@ -9,14 +9,13 @@ import styles from './instance-actions.module.css';
 import { Hourly } from './money.js';
 import { ErrorBox } from './states.js';
 
-/** The acts that the API allows at present, exactly, for those whose role may change something. What destroys, or gives GPUs away at once or later, is asked for first. */
+/** The acts that the API allows at present, exactly, for those whose role may change something. What ends running work or destroys is asked for first. */
 export function InstanceActions({ instance }: { instance: Instance }) {
-  const { id, stop_releases_gpus, release_stopped_after_hours } = instance;
+  const { id } = instance;
   const mayStart = useMayStart();
   const act = useInstanceAct(id);
   const [asked, setAsked] = useState<InstanceAct>();
-  const isLost = stop_releases_gpus || release_stopped_after_hours !== null;
-  const asks = (what: InstanceAct) => what === 'destroy' || (what === 'stop' && isLost);
+  const asks = (what: InstanceAct) => what === 'destroy' || what === 'stop';
   const begin = (what: InstanceAct) => {
     act.reset();
     if (asks(what)) setAsked(what);
@@ -63,7 +62,8 @@ function destroyTitle(instance: Instance): string {
 
 function stopTitle(instance: Instance): string {
   const { stop_releases_gpus, release_stopped_after_hours: hours } = instance;
-  if (stop_releases_gpus || hours === null) return `Stop ${nameOf(instance)} and give its GPUs away`;
+  if (stop_releases_gpus) return `Stop ${nameOf(instance)} and give its GPUs away`;
+  if (hours === null) return `Stop ${nameOf(instance)}`;
   return `Stop ${nameOf(instance)} and keep its GPUs for ${inHours(hours)}`;
 }
 
@@ -79,15 +79,18 @@ function DestroyWords({ instance }: { instance: Instance }) {
 function StopWords({ instance }: { instance: Instance }) {
   return (
     <>
-      <p>
-        {instance.stop_releases_gpus
-          ? 'A payment is disputed: a stopped instance does not keep its GPUs.'
-          : 'After that its GPUs are released, and others can rent them.'}{' '}
-        A later start needs the same GPUs to be free.
-      </p>
+      <p>Stopping ends the running work. What is not on the disk is lost.</p>
+      <p>{gpuWords(instance)}</p>
       <p>
         The disk stays, for <Hourly micro={diskPrice(instance)} />.
       </p>
     </>
   );
+}
+
+function gpuWords({ stop_releases_gpus, release_stopped_after_hours: hours }: Instance): string {
+  const later = 'A later start needs the same GPUs to be free.';
+  if (stop_releases_gpus) return `A payment is disputed: a stopped instance does not keep its GPUs. ${later}`;
+  if (hours === null) return 'The GPUs stay reserved for a later start.';
+  return `The GPUs are released ${inHours(hours)} after the stop, and others can rent them. ${later}`;
 }

@@ -1,10 +1,11 @@
 import { useState } from 'react';
 import type { components } from '../../../client/api/index.js';
 import { useAct } from '../data/act.js';
+import { ApiError } from '../data/api.js';
 import { changedFields } from '../data/changed-fields.js';
 import { exactMoney, hourlyMoney, parseMoney, typedMoney } from '../data/money.js';
 import { Button } from './button.js';
-import { DialogActions } from './dialog.js';
+import { Confirm, DialogActions } from './dialog.js';
 import { Field, Input } from './field.js';
 import { Form, FormError } from './form.js';
 import styles from './spend-caps.module.css';
@@ -93,40 +94,70 @@ function Meter({ title, used, cap, words }: MeterProps) {
   );
 }
 
+/** Caps with the number of instances that may be stopped by them at once. */
+type ExpectingCaps = Caps & { expect: number };
+
 interface FormProps {
   caps: Caps;
   /** Reads the caps as they are when these are set. */
   read: () => Promise<Caps>;
-  save: (caps: Caps) => Promise<unknown>;
+  save: (caps: ExpectingCaps) => Promise<unknown>;
   onDone: () => void;
 }
 
-/** The form of caps. Nothing is sent while a field is no amount. The API sets all caps: those that nobody has changed here stay as they are. */
+/** The form of caps. Nothing is sent while a field is no amount. The API sets all caps: those that nobody has changed here stay as they are. It asks before they stop instances at once. */
 export function CapsForm({ caps, read, save, onDone }: FormProps) {
   const [before] = useState(() => onlyCaps(caps));
   const [texts, setTexts] = useState(() => textsOf(before));
   const saving = useAct(
-    async (typed: Caps) => save({ ...onlyCaps(await read()), ...changedFields(before, typed) }),
+    async ({ expect, ...typed }: ExpectingCaps) =>
+      save({ ...onlyCaps(await read()), ...changedFields<Caps>(before, typed), expect }),
     [['spend-caps'], ['api-keys']],
     onDone,
   );
+  const [asked, setAsked] = useState<ExpectingCaps>();
+  const ask = (caps: ExpectingCaps, error: unknown) => {
+    const expect = stopsIn(error);
+    setAsked(expect === undefined ? undefined : { ...caps, expect });
+  };
+  const send = (caps: ExpectingCaps) => saving.mutate(caps, { onError: (error) => ask(caps, error) });
   const faults = CAPS.filter(({ name }) => readCap(texts[name]) === undefined);
   const submit = () => {
     const typed = capsIn(texts);
-    if (typed) saving.mutate(typed);
+    if (typed) send({ ...typed, expect: 0 });
   };
+  const error = stopsIn(saving.error) === undefined ? saving.error : null;
   return (
-    <Form className={styles.form} onSubmit={submit} error={saving.error} noValidate>
-      <CapFields texts={texts} change={setTexts} />
-      <FormError />
-      <DialogActions>
-        <Button onClick={onDone}>Cancel</Button>
-        <Button kind="main" type="submit" disabled={faults.length > 0} isBusy={saving.isPending}>
-          Set the caps
-        </Button>
-      </DialogActions>
-    </Form>
+    <>
+      <Form className={styles.form} onSubmit={submit} error={error} noValidate>
+        <CapFields texts={texts} change={setTexts} />
+        <FormError />
+        <DialogActions>
+          <Button onClick={onDone}>Cancel</Button>
+          <Button kind="main" type="submit" disabled={faults.length > 0} isBusy={saving.isPending}>
+            Set the caps
+          </Button>
+        </DialogActions>
+      </Form>
+      <Confirm
+        isOpen={asked !== undefined}
+        isBusy={saving.isPending}
+        title={`Set the caps and stop ${asked?.expect === 1 ? '1 instance' : `${asked?.expect} instances`}`}
+        verb="Set the caps"
+        onConfirm={() => asked && send(asked)}
+        onClose={() => setAsked(undefined)}
+      >
+        <p>These caps are used up already. Setting them ends the running work. What is not on a disk is lost.</p>
+        <p>The disks are kept and charged.</p>
+      </Confirm>
+    </>
   );
+}
+
+/** Returns how many instances caps would stop that were refused for it. */
+function stopsIn(error: unknown): number | undefined {
+  const stops = error instanceof ApiError && error.is('INVALID_STATE') ? error.body.would_stop : undefined;
+  return typeof stops === 'number' ? stops : undefined;
 }
 
 /** Returns caps in a line. */

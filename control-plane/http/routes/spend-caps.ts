@@ -2,7 +2,7 @@ import { Type, type TSchema } from 'typebox';
 import type { Caps } from '../../domain/spend-cap.js';
 import { readSpendCaps, setSpendCaps, type CapDetails } from '../../services/billing/spend-caps.js';
 import { MONEY, READ_MONEY, callerOf, sessionOf } from '../policy.js';
-import { body, isoOrNull, micro, nullable, timestamp } from '../schemas.js';
+import { body, integer, isoOrNull, micro, nullable, optional, timestamp } from '../schemas.js';
 import { idOf, type Routes } from './routes.js';
 
 const cap = (description: string) => nullable(micro(description, { minimum: 0, maximum: 1_000_000_000_000_000 }));
@@ -26,7 +26,13 @@ const SpendCaps = Type.Object(
   },
   { title: 'SpendCaps' },
 );
-const CapsBody = body(caps);
+const expect = nullable(
+  integer(
+    'The most instances that these caps may stop at once because they are used up already, starts that they undo included; if there are more, the request is refused with INVALID_STATE, whose `would_stop` says how many. Null, as if left out: they are set, however many it stops',
+    { minimum: 0, maximum: 1_000_000 },
+  ),
+);
+const CapsBody = body({ ...caps, ...optional({ expect }) });
 
 const DESCRIPTION =
   'When a cap on the day or the month is used up, running instances are stopped and charged no further for GPU time; their disks and GPUs are kept, and disks go on being charged. The caps concern what is used from now on; earlier ones hold for the time before, also if its host reports it later. Starts under way that the caps would refuse are undone. While an instance is being created, a cap that would leave less than five minutes of what runs is refused.';
@@ -60,7 +66,7 @@ export const spendCapRoutes: Routes = (app, platform) => {
         response: { 200: SpendCaps },
       },
     },
-    (request) => view(setSpendCaps(platform, sessionOf(request), null, request.body)),
+    (request) => view(setSpendCaps(platform, sessionOf(request), null, request.body, request.body.expect ?? null)),
   );
 
   app.get(
@@ -91,7 +97,10 @@ export const spendCapRoutes: Routes = (app, platform) => {
         response: { 200: SpendCaps },
       },
     },
-    (request) => view(setSpendCaps(platform, sessionOf(request), request.params.id, request.body)),
+    (request) => {
+      const { params, body: set } = request;
+      return view(setSpendCaps(platform, sessionOf(request), params.id, set, set.expect ?? null));
+    },
   );
 };
 

@@ -14,6 +14,7 @@ import { settleSoon } from '../metering/meters.js';
 import { recordAct } from '../system/acts.js';
 import type { Platform } from '../system/platform.js';
 import { keepEarlierLimit } from './earlier-limits.js';
+import { checkExpected } from './expected-stops.js';
 import { settleOrganizations } from './settle.js';
 import { findCaps, refusalOfPeriod, type CapState } from './spend-check.js';
 import { earliestOf, spentByDay, spentIn } from './spent-days.js';
@@ -35,13 +36,14 @@ export function readSpendCaps(platform: Platform, caller: Caller, apiKeyId: stri
 
 /**
  * Replaces the caps of the caller's organization, or of an API key of it. They concern what is used from now on. Refuses an unknown key
- * with API_KEY_NOT_FOUND, and with INVALID_STATE like {@link checkCreating}.
+ * with API_KEY_NOT_FOUND, and with INVALID_STATE like {@link checkCreating} and, unless `expected` is null, like {@link checkExpected}.
  */
 export function setSpendCaps(
   platform: Platform,
   caller: SessionCaller,
   apiKeyId: string | null,
   caps: Caps,
+  expected: number | null = null,
 ): CapDetails {
   return platform.store.transact((tx) => {
     const owner = ownerOf(tx, caller, apiKeyId);
@@ -49,8 +51,9 @@ export function setSpendCaps(
     settleOrganizations(platform, tx, [organizationId]);
     const before = capsIn(findCapRows(tx, [apiKeyId ?? organizationId]));
     replaceCaps(tx, owner, caps);
-    undoStarts(tx, organizationId);
+    const undone = undoStarts(tx, organizationId);
     checkCreating(tx, owner, before, caps);
+    if (expected !== null) checkExpected(platform, tx, owner, undone, expected);
     settleSoon(tx, organizationId);
     const object = apiKeyId === null ? `orgs/${organizationId}` : `api-keys/${apiKeyId}`;
     recordAct(tx, organizationId, actorOf(caller), 'spend_caps.replace', object);
@@ -91,9 +94,10 @@ function keepEarlierCap(tx: Tx, { owner_id, kind, organization_id, api_key_id, a
 
 /**
  * Undoes the starts that the caps on days and months would refuse now. Otherwise such an instance would run for nothing until it is shown
- * as running, which can take five minutes.
+ * as running, which can take five minutes. Returns how many.
  */
-function undoStarts(tx: Tx, organizationId: string): void {
+function undoStarts(tx: Tx, organizationId: string): number {
+  let undone = 0;
   for (const instance of instancesIn(tx, organizationId, 'starting')) {
     const live = findLiveRates(tx, organizationId);
     const caps = findCaps(tx, { organizationId, apiKeyId: instance.run_key_id });
@@ -101,7 +105,9 @@ function undoStarts(tx: Tx, organizationId: string): void {
     if (!refusal) continue;
     const reason = { kind: 'spend_cap_reached', message: `the start is undone: ${refusal.message}` } as const;
     undoStart(tx, transition(tx, instance, 'stopped', reason));
+    undone++;
   }
+  return undone;
 }
 
 /**

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { components } from '../../../client/api/index.js';
 import { exactMoney, parseMoney } from '../../../console/src/data/money.js';
 import { eventually } from '../../../scripts/eventually.js';
+import { statusIs } from '../../harness/control-plane.js';
 import { TestConsole, type ConsoleWindow } from '../../harness/console.js';
 import { GPU_MICRO, HOUR_MS, makePoor, type Poor } from '../../harness/poor.js';
 
@@ -148,6 +149,36 @@ it('sets caps by the keyboard, exactly, and says how full they are', async () =>
   const words = `${exactMoney(spent)} of ${exactMoney(cap)}, 50 % used`;
   await window.page.waitForSelector(`text=${words}`);
   await window.shoot('billing-caps');
+  await window.close();
+});
+
+it('asks before caps stop what runs, and again if more would be stopped than it has said', async () => {
+  const own = await makePoor(test.control, await test.control.template({ name: 'Spender' }), 2);
+  await own.credit(100 * GPU_MICRO);
+  await own.pass(HOUR_MS);
+  const [id, other = ''] = own.ids;
+  await own.renter.api.post(`/v1/instances/${other}/stop`);
+  await statusIs(own.renter.api, other, 'stopped');
+  const window = await test.open(own.renter);
+  window.expectComplaints(/409/);
+  const { page } = window;
+  await window.goTo('/billing');
+  await page.getByRole('button', { name: 'Change the caps' }).click();
+  await page.getByLabel('Spent on this day (UTC), at most').fill('0.01');
+  await page.getByRole('button', { name: 'Set the caps' }).click();
+  const asked = (instances: string) =>
+    page.getByRole('alertdialog', { name: `Set the caps and stop ${instances}`, exact: true });
+  await asked('1 instance').getByText('Setting them ends the running work.').waitFor();
+  await window.checkAccess();
+  await own.renter.api.post(`/v1/instances/${other}/start`);
+  await statusIs(own.renter.api, other, 'running');
+  await asked('1 instance').getByRole('button', { name: 'Set the caps' }).click();
+  await asked('2 instances').waitFor();
+  expect((await own.read(id)).status).toBe('running');
+  expect((await own.renter.api.get<SpendCaps>('/v1/orgs/current/spend-caps')).day_micro).toBeNull();
+  await asked('2 instances').getByRole('button', { name: 'Set the caps' }).click();
+  await page.getByText('of $0.01, 100 % used').waitFor();
+  for (const each of own.ids) await statusIs(own.renter.api, each, 'stopped');
   await window.close();
 });
 

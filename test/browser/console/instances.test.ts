@@ -62,6 +62,11 @@ it('shows an instance from its deploy to its end as it happens, with the SSH com
   const buttons = await page.locator('main li button:has-text("train-1")').allTextContents();
   expect(buttons).toEqual(['Stop train-1', 'Destroy train-1']);
   await page.click('text=Stop');
+  const stop = page.getByRole('alertdialog', { name: 'Stop train-1' });
+  await stop.getByText('Stopping ends the running work.').waitFor();
+  await stop.getByText('The GPUs stay reserved').waitFor();
+  expect((await renter.api.get<InstanceBody>(`/v1/instances/${id}`)).status).toBe('running');
+  await stop.getByRole('button', { name: 'Stop' }).click();
   await page.waitForSelector('h2:text-is("Stopped")');
   await page.click('text=Start');
   await page.waitForSelector('h2:text-is("Running")');

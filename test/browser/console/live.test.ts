@@ -44,6 +44,7 @@ it('two people in one organization see each other’s acts as they happen; each 
   await statusIs(ann.api, id, 'running');
   for (const { page } of [hers, his]) await page.waitForSelector('h2:text-is("Running")');
   await his.page.click('text=Stop');
+  await his.page.getByRole('alertdialog').getByRole('button', { name: 'Stop' }).click();
   await hers.page.waitForSelector('h2:text-is("Stopped")');
   await hers.close();
   await his.close();
