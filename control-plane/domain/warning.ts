@@ -57,6 +57,21 @@ export function warnedHours(
   return nearest && Math.max(nearest.hours, told);
 }
 
+/**
+ * Returns the hours of which an organization counts as warned of its disks from now on; null: of none. A host that is silent takes no
+ * danger away, because its disks can be there.
+ */
+export function warnedDiskHours(
+  account: Account,
+  exhaustedSince: number | null,
+  warned: number | null,
+  now: number,
+): number | null {
+  const possible = { ...account, meters: account.meters.map(withoutSilence) };
+  if (diskDanger(possible, exhaustedSince, now) === null) return null;
+  return diskDanger(account, exhaustedSince, now)?.hours ?? warned;
+}
+
 function withoutSilence(metered: Metered): Metered {
   return { ...metered, intervals: metered.intervals.map((interval) => ({ ...interval, beyond: 'runs' })) };
 }

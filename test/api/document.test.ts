@@ -40,7 +40,7 @@ it('is of the release that serves it, under its licence', () => {
 
 /** What an operation begins with, so that whoever knows one of a kind finds the others. */
 const VERBS =
-  /^(accept|add|adopt|approve|cancel|change|close|confirm|cordon|create|credit|deactivate|declare|deny|deploy|destroy|duplicate|end|estimate|export|find|get|grant|leave|list|open|receive|remove|rename|replace|replay|request|require|reset|restore|revoke|schedule|send|sign|start|stop|suspend|takeDown|uncordon|update|waive|withdraw)[A-Z][A-Za-z]+$/;
+  /^(accept|add|adopt|approve|assign|cancel|change|close|confirm|cordon|create|credit|deactivate|declare|deny|deploy|destroy|duplicate|end|estimate|export|find|get|grant|leave|list|open|receive|remove|rename|replace|replay|request|require|reset|restore|revoke|schedule|send|sign|start|stop|suspend|takeDown|uncordon|update|waive|withdraw)[A-Z][A-Za-z]+$/;
 
 it('says of a body whether it may be left out, and then it may', async () => {
   const mustSend = (where: string) =>

@@ -399,9 +399,7 @@ describe('names that renters have chosen', () => {
     expect(mail.bcc).toBeUndefined();
     expect(mail.cc).toBeUndefined();
     expect(raw).not.toMatch(/^Bcc:/im);
-    expect(mail.subject).toBe(
-      'The balance of "Evil Bcc: victim@example.com <h1>body</h1> gpj" lasts less than 4 hours',
-    );
+    expect(mail.subject).toBe('The balance of "Evil Bcc: victim[at]example[.]com <h1>b…" lasts less than 4 hours');
   });
 
   it('are text in HTML', async () => {
@@ -410,13 +408,13 @@ describe('names that renters have chosen', () => {
     const received = await only();
     expectProper(received);
     const html = String(received.mail.html);
-    expect(html).toContain('&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt; &amp; &quot;&lt;a href=');
-    expect(received.mail.text).toContain(`<script>alert('1')</script> & "<a href=`);
+    expect(html).toContain('&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt; &amp; &#39;&lt;a href=…&quot;');
+    expect(received.mail.text).toContain(`"<script>alert('1')</script> & '<a href=…"`);
   });
 
   it('are cut where they are long', async () => {
     rename('x'.repeat(5_000));
     happens('billing.balance_low', low());
-    expect((await only()).mail.subject).toBe(`The balance of "${'x'.repeat(99)}…" lasts less than 4 hours`);
+    expect((await only()).mail.subject).toBe(`The balance of "${'x'.repeat(39)}…" lasts less than 4 hours`);
   });
 });

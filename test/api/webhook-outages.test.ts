@@ -47,7 +47,7 @@ describe('dead endpoints', () => {
   it('and slow ones of many organizations leave others a place at once', async () => {
     hang('/slow');
     for (let count = 0; count < 13; count++) {
-      const slow = new Hooks(test, await test.renter(0));
+      const slow = new Hooks(test, await test.renter());
       for (let more = 0; more < 2; more++) await slow.create(receiver.url('/slow'));
       slow.happen(5);
     }

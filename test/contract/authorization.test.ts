@@ -102,6 +102,7 @@ async function makeSide(): Promise<Side> {
     identity: ofUser.get(admin.userId)?.identity ?? '',
     instance,
     invite: invite.invite.id,
+    invite_of_address: invite.invite.id,
     invite_token: invite.token,
     issuer,
     machine: agent.hostId,

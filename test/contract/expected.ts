@@ -95,7 +95,7 @@ function found(
   if (object === 'api_key' && access === 'credentials')
     return role === 'admin' || side.ofUser.has(userId) ? 'passes' : '403 ADMIN_REQUIRED';
   // An invitation is for the one whom it names, who is none of these.
-  if (object === 'invite_token') return missing;
+  if (object === 'invite_token' || object === 'invite_of_address') return missing;
   // A code is for the session in which it was typed, which is none of these.
   if (object === 'device_code') return missing;
   if (object === 'organization' && kind === 'no_organization') return missing;

@@ -31,6 +31,7 @@ export type ObjectKind =
   | 'identity'
   | 'instance'
   | 'invite'
+  | 'invite_of_address'
   | 'invite_token'
   | 'issuer'
   | 'machine'
@@ -120,7 +121,7 @@ export const ROUTES: readonly Route[] = [
   route('GET /v1/me/mail', 'account'),
   route('PATCH /v1/me/mail', 'account', { money: false }),
   route('GET /v1/me/invites', 'account'),
-  of('invite', 'INVITE_NOT_FOUND', 'POST /v1/me/invites/{id}/accept', 'account'),
+  of('invite_of_address', 'INVITE_NOT_FOUND', 'POST /v1/me/invites/{id}/accept', 'account'),
   of('unsubscribe_token', 'NOT_FOUND', 'GET /v1/mail/unsubscribe/{id}', 'public'),
   of('unsubscribe_token', 'NOT_FOUND', 'POST /v1/mail/unsubscribe/{id}', 'public'),
   of('organization', 'MEMBER_NOT_FOUND', 'DELETE /v1/me/organizations/{id}', 'account'),

@@ -122,8 +122,8 @@ const MONEY: readonly Mutant[] = [
   {
     name: 'timed-out-stop-taken-for-a-new-run',
     file: `${SERVICES}/metering/meters.ts`,
-    before: 'const run = isAfterStop ? lastRun(tx, instance.id) : undefined;',
-    after: 'void lastRun;\n  const run = undefined;',
+    before: 'const run = (isAfterStop ? lastRun(tx, instance.id) : undefined) ?? {',
+    after: 'void lastRun;\n  const run = {',
     tests: ['test/api/metered-runs.test.ts'],
   },
   {
@@ -136,8 +136,8 @@ const MONEY: readonly Mutant[] = [
   {
     name: 'run-began-at-not-moved-with-the-clock',
     file: `${SERVICES}/metering/clock-shift.ts`,
-    before: "  tx.run(intervals.set({ run_began_at: shifted('run_began_at') }));\n",
-    after: '',
+    before: "intervals.set({ run_began_at: shifted('run_began_at'), run_not_before",
+    after: 'intervals.set({ run_not_before',
     tests: ['test/api/metered-runs.test.ts'],
   },
   {
@@ -160,8 +160,8 @@ const AGENT: readonly Mutant[] = [
   {
     name: 'interruptions-of-others-lost',
     file: 'agent/outages/outage-tracker.ts',
-    before: 'Object.fromEntries([...kept, ...marked])',
-    after: 'Object.fromEntries(kept.slice(0, 0).concat(marked as [string, number][]))',
+    before: 'JSON.stringify({ ...this.ofKnown(this.marks()), ...marked })',
+    after: 'JSON.stringify(marked)',
     tests: ['test/agent/outages.test.ts'],
   },
   {

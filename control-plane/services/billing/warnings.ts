@@ -1,5 +1,5 @@
 import type { InstanceStatus } from '../../domain/instance-state.js';
-import { balanceDanger, diskDanger, isNews, nextDiskWarning, warnedHours, type Danger } from '../../domain/warning.js';
+import { balanceDanger, diskDanger, isNews, nextDiskWarning, warnedDiskHours, warnedHours, type Danger } from '../../domain/warning.js';
 import { compileOnce, query, sql, updateRows } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { getOrganization } from '../accounts/organizations.js';
@@ -33,7 +33,7 @@ export function warnOfDisks(platform: Platform, tx: Tx, id: string): void {
     const data = { balance_micro, hours: danger.hours, destroyed_at: new Date(danger.at).toISOString(), instances };
     recordEvent(tx, id, 'billing.disks_at_risk', `orgs/${id}`, data);
   }
-  const hours = danger?.hours ?? null;
+  const hours = account ? warnedDiskHours(account, exhausted_since, warned, tx.now) : null;
   if (hours !== warned) tx.run(updateRows('organizations', { disks_at_risk_hours: hours }, { id }));
   // Where nothing is metered, such as a disk in error, no settlement would come by itself.
   const next = danger && nextDiskWarning(danger);

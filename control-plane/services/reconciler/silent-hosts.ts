@@ -52,16 +52,18 @@ class SilenceWatch {
     for (const [id, host] of this.hosts) if (!missingIds.has(id)) host.silentMs = 0;
     for (const [id, host] of missing) {
       if (isOwn) this.doubt(id);
-      else host.silentMs = host.silentMs > 0 ? host.silentMs + sinceMs : this.firstSilence(id, now, sinceMs);
+      else host.silentMs = this.silenceOf(id, host.silentMs, { now, sinceMs });
     }
     this.settleHeard();
     return this.pause(missing);
   }
 
-  /** Returns for how long a host is silent that was heard at the last look, by its last message. */
-  private firstSilence(id: string, now: number, sinceMs: number): number {
+  /** Returns for how long a host is silent that was silent for `before` at the last look: one that has spoken since, by its last message. */
+  private silenceOf(id: string, before: number, { now, sinceMs }: { now: number; sinceMs: number }): number {
     const heardAt = this.platform.connections.heardAt(id);
-    return heardAt === undefined ? sinceMs : Math.min(now - heardAt, UNNOTICED_MS + sinceMs);
+    if (heardAt === undefined) return before + sinceMs;
+    const isFirst = before === 0 || now - heardAt < sinceMs;
+    return isFirst ? Math.min(now - heardAt, UNNOTICED_MS + sinceMs) : before + sinceMs;
   }
 
   private doubt(id: string): void {
