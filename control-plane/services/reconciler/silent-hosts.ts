@@ -62,7 +62,7 @@ class SilenceWatch {
   private silenceOf(id: string, before: number, { now, sinceMs }: { now: number; sinceMs: number }): number {
     const heardAt = this.platform.connections.heardAt(id);
     if (heardAt === undefined) return before + sinceMs;
-    const isFirst = before === 0 || now - heardAt < sinceMs;
+    const isFirst = before === 0 || now - heardAt <= sinceMs;
     return isFirst ? Math.min(now - heardAt, UNNOTICED_MS + sinceMs) : before + sinceMs;
   }
 
