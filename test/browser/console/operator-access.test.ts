@@ -5,6 +5,7 @@ import { operatorsAddresses, startFullMarketplace } from '../../harness/full-mar
 
 /** Titles that no button of a page shows at once, each with the test that checks the dialog, or what it is. */
 const CHECKED_ELSEWHERE: Readonly<Record<string, string>> = {
+  'Assign … to …': 'checked by none yet: only a GPU of another machine leads to it',
   'Change the prices of …': 'operator-offers.test.ts',
   'Confirm that the clock is right, and let time-outs go on': 'operator-control-plane.test.ts',
   'Credit … with …, charged after the stop of …': 'operator-control-plane.test.ts',
