@@ -1,5 +1,13 @@
 import type { InstanceStatus } from '../../domain/instance-state.js';
-import { balanceDanger, diskDanger, isNews, nextDiskWarning, warnedDiskHours, warnedHours, type Danger } from '../../domain/warning.js';
+import {
+  balanceDanger,
+  diskDanger,
+  isNews,
+  nextDiskWarning,
+  warnedDiskHours,
+  warnedHours,
+  type Danger,
+} from '../../domain/warning.js';
 import { compileOnce, query, sql, updateRows } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { getOrganization } from '../accounts/organizations.js';
