@@ -294,13 +294,13 @@ function jobsOf(
   };
 }
 
-/** Moves every stored time that is not over by the size of a clock step. */
 const CLOCK_STEP_EFFECTS = {
   shift: shiftStoredTimes,
   forgetFloors: forgetRunFloors,
   restartGrace: restartExhaustionClocks,
 };
 
+/** Moves every stored time that is not over by the size of a clock step. */
 function shiftStoredTimes(tx: Tx, ms: number): void {
   shiftUnsettledTimes(tx, ms);
   shiftWebhookTimes(tx, ms);

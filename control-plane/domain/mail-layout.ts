@@ -37,7 +37,7 @@ function footerOf(content: MailContent, links: MailLinks, unsubscribeUrl: string
   if (categories.has('invites'))
     return [
       from,
-      'You get it because somebody has named your address in an invitation.',
+      'You get this mail because somebody has invited your address.',
       ...(unsubscribeUrl === null ? [] : [`No more invitations by mail: ${unsubscribeUrl}`]),
     ];
   if (categories.has('security'))

@@ -19,8 +19,7 @@ export interface Sharing<Item> {
 /**
  * Returns the items that have to go, so that all of them, and those of organizations that have never paid, are as few as a total allows.
  * Those that have never paid lose first; among them, and then among the others, an item of the person who holds the most, then of the
- * network that holds the most, then the first in the order of `items`. So whoever wants to push others out pushes out only what is the
- * same person's. More can stay than fit, where none may lose.
+ * network that holds the most, then the first in the order of `items`. So a person with many items loses their own first. More can stay than fit, where none may lose.
  */
 export function overShare<Item>(items: Iterable<Item>, { most, holderOf, mayLose }: Sharing<Item>): Item[] {
   const left = new Map<Item, Holder>();

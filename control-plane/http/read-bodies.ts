@@ -47,7 +47,9 @@ export function readText(body: Buffer): string {
   return body.toString();
 }
 
-/** Reads a form of a page. Throws if what it says is not UTF-8, be it as bytes or as escapes. Of a field that comes twice the first counts. */
+/**
+ * Reads a form of a page. Throws if what it says is not UTF-8, be it as bytes or as escapes. Of a field that comes twice the first counts.
+ */
 export function readForm(body: Buffer): Record<string, string> {
   const bytes = body.toString('latin1').replace(/%([0-9a-f]{2})/gi, (_, hex: string) => {
     return String.fromCharCode(Number.parseInt(hex, 16));

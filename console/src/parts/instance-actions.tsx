@@ -9,7 +9,10 @@ import styles from './instance-actions.module.css';
 import { Hourly } from './money.js';
 import { ErrorBox } from './states.js';
 
-/** The acts that the API allows at present, exactly, for those whose role may change something. What ends running work or destroys is asked for first. */
+/**
+ * The acts that the API allows at present, exactly, for those whose role may change something. What ends running work or destroys is asked
+ * for first.
+ */
 export function InstanceActions({ instance }: { instance: Instance }) {
   const { id } = instance;
   const mayStart = useMayStart();

@@ -105,7 +105,10 @@ interface FormProps {
   onDone: () => void;
 }
 
-/** The form of caps. Nothing is sent while a field is no amount. The API sets all caps: those that nobody has changed here stay as they are. It asks before they stop instances at once. */
+/**
+ * The form of caps. Nothing is sent while a field is no amount. The API sets all caps: those that nobody has changed here stay as they are.
+ * It asks before they stop instances at once.
+ */
 export function CapsForm({ caps, read, save, onDone }: FormProps) {
   const [before] = useState(() => onlyCaps(caps));
   const [texts, setTexts] = useState(() => textsOf(before));

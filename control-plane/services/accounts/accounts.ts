@@ -164,8 +164,8 @@ export function checkUnchanged(tx: Tx, { id, password_hash }: Row<'users'>): voi
 
 /**
  * Sets a new password and ends every other session of the user, all links to a new password, and what was begun with second factors; with
- * `revoke_api_keys` also every API key and every invitation that the user has made, in any organization. Refuses with INVALID_CREDENTIALS and PASSWORD_OFF,
- * and a user with a second factor with PROOF_REQUIRED.
+ * `revoke_api_keys` also every API key and every invitation that the user has made, in any organization. Refuses with INVALID_CREDENTIALS
+ * and PASSWORD_OFF, and a user with a second factor with PROOF_REQUIRED.
  */
 export async function changePassword(
   platform: Platform,

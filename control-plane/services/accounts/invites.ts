@@ -21,7 +21,8 @@ export type { InviteDetails } from './ended-invites.js';
 
 /**
  * Creates, for an admin, an invitation for one e-mail address. It expires after a week. Only this answer has the token, and the mail that
- * goes to the address if `mailed` is true: where too much was mailed already, the invitation is made without a mail. Refuses with ORGANIZATION_SUSPENDED, ALREADY_MEMBER and LIMIT_REACHED.
+ * goes to the address if `mailed` is true: where too much was mailed already, the invitation is made without a mail. Refuses with
+ * ORGANIZATION_SUSPENDED, ALREADY_MEMBER and LIMIT_REACHED.
  */
 export function createInvite(
   platform: Platform,

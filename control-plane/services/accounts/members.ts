@@ -31,8 +31,9 @@ export const MEMBER_ORDER: Order<Member> = {
 };
 
 /**
- * Changes a member's role for an admin. Whoever may change less than before loses their personal API keys: these act as a member,
- * whatever the role. The invitations of somebody who is no admin any more are withdrawn. Refuses with MEMBER_NOT_FOUND, and with LAST_ADMIN if no admin would be left.
+ * Changes a member's role for an admin. Whoever may change less than before loses their personal API keys: these act as a member, whatever
+ * the role. The invitations of somebody who is no admin any more are withdrawn. Refuses with MEMBER_NOT_FOUND, and with LAST_ADMIN if no
+ * admin would be left.
  */
 export function changeRole(platform: Platform, caller: SessionCaller, userId: string, role: Role): Member {
   return platform.store.transact((tx) => {
@@ -76,8 +77,9 @@ function depart(tx: Tx, by: Actor, action: Act, organizationId: string, userId: 
 }
 
 /**
- * Deletes a membership, revokes the member's personal keys and withdraws the invitations that they have made. Team keys and instances belong to the organization and stay. Each
- * instance gets an event that advises to replace its access; replacing it here would cut off the work of others.
+ * Deletes a membership, revokes the member's personal keys and withdraws the invitations that they have made. Team keys and instances
+ * belong to the organization and stay. Each instance gets an event that advises to replace its access; replacing it here would cut off the
+ * work of others.
  */
 export function endMembership(tx: Tx, by: Actor, action: Act, organizationId: string, member: Member): void {
   const { id: userId } = member;

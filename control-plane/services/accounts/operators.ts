@@ -37,8 +37,9 @@ export function setOperator(
 }
 
 /**
- * Ends every session of a user for an operator, and with `revoke_api_keys` revokes the active API keys that the user has created, also
- * team keys, and withdraws the invitations that the user has made. Tells each organization of the user. Returns how many there were. Refuses with USER_NOT_FOUND.
+ * Ends every session of a user for an operator, and with `revoke_api_keys` revokes the active API keys that the user has created, also team
+ * keys, and withdraws the invitations that the user has made. Tells each organization of the user. Returns how many there were. Refuses
+ * with USER_NOT_FOUND.
  */
 export function endSessions(
   platform: Platform,

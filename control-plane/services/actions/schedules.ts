@@ -44,8 +44,8 @@ export function getSchedule(platform: Platform, caller: Caller, id: string): Sch
 
 /**
  * Gives an instance a schedule, in the place of an earlier one. What is due and was not carried out yet is still carried out if the new
- * schedule has it, too. The runs that it starts count for the caps of the API key that has set it. Refuses with INSTANCE_NOT_FOUND, INVALID_STATE, and VALIDATION_FAILED for an unknown time zone and for entries
- * that start and stop at the same time of a day.
+ * schedule has it, too. The runs that it starts count for the caps of the API key that has set it. Refuses with INSTANCE_NOT_FOUND,
+ * INVALID_STATE, and VALIDATION_FAILED for an unknown time zone and for entries that start and stop at the same time of a day.
  */
 export function replaceSchedule(
   platform: Platform,

@@ -18,10 +18,9 @@ export type ChargedInstance = Pick<
 >;
 
 /**
- * Adds charges to the sums of the days of their use, which reports read instead of the ledger: of each organization, of each machine,
- * of each {@link ChargeGroup}, and of what
- * counts for the caps of each API key. Late usage adds to a past day. Many instances share an organization, a machine or a template: each sum
- * is written once.
+ * Adds charges to the sums of the days of their use, which reports read instead of the ledger: of each organization, of each machine, of
+ * each {@link ChargeGroup}, and of what counts for the caps of each API key. Late usage adds to a past day. Many instances share an
+ * organization, a machine or a template: each sum is written once.
  */
 export function addToDays(tx: Tx, charges: readonly DatedCharge[], charged: readonly ChargedInstance[]): void {
   const instances = new Map(charged.map((row) => [row.id, row]));

@@ -6,7 +6,10 @@ import type { Platform } from '../system/platform.js';
 import { refusesInvites, setInviteMails } from './refused-invites.js';
 import { readUnsubscribeToken, type Unsubscription } from './unsubscribe.js';
 
-/** The categories that a person can switch off: whether mails of it are sent. Invitations go by the address, also of those without an account. */
+/**
+ * The categories that a person can switch off: whether mails of it are sent. Invitations go by the address, also of those without an
+ * account.
+ */
 export type MailChoices = Record<MailChoice | 'invites', boolean>;
 
 type User = Pick<AccountCaller, 'userId' | 'email'>;
@@ -25,7 +28,9 @@ export function changeMailChoices({ store }: Platform, user: User, changes: Part
   });
 }
 
-/** Ends the mails that an unsubscribe token names, and returns which. Refuses with NOT_FOUND a token that this control plane has not made. */
+/**
+ * Ends the mails that an unsubscribe token names, and returns which. Refuses with NOT_FOUND a token that this control plane has not made.
+ */
 export function unsubscribe({ store, encryption }: Platform, token: string): Unsubscription {
   const ended = readUnsubscribeToken(encryption, token);
   store.transact((tx) => {

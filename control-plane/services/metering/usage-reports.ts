@@ -68,9 +68,10 @@ export function recordUsageAtEnd(tx: Tx, instanceId: string, run: Run): void {
 }
 
 /**
- * Moves `attested_to` of an interval to the start of the run plus the duration that the host reports. Each message implies a start
- * (arrival minus duration). Delay only makes it later, so the earliest is kept: a late message never charges the same time twice.
- * But a host whose clock was wrong once must not lose all later time, so no start is taken from before `run_not_before`. Returns the id of the run's own interval.
+ * Moves `attested_to` of an interval to the start of the run plus the duration that the host reports. Each message implies a start (arrival
+ * minus duration). Delay only makes it later, so the earliest is kept: a late message never charges the same time twice. But a host whose
+ * clock was wrong once must not lose all later time, so no start is taken from before `run_not_before`. Returns the id of the run's own
+ * interval.
  */
 function recordUsage(tx: Tx, interval: IntervalRow, run: Run, began: number): number {
   if (endOf(tx, interval) - interval.attested_to > SILENCE_MS || interval.closed_at !== null)

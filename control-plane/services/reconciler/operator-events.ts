@@ -16,9 +16,9 @@ const GPU_AGAIN_MS = 10 * MINUTE_MS;
 const MOST = { stuck: 50, gpus: 50, disputed: 20, quarantined: 20 };
 
 /**
- * Makes the worker that tells operators of machines that are away or back, of GPUs and whose they are, of commands that are stuck, and of workloads in
- * quarantine. It looks every 15 seconds. Nothing is told in the first two minutes of a control plane, while hosts connect again. Returns
- * the number of events.
+ * Makes the worker that tells operators of machines that are away or back, of GPUs and whose they are, of commands that are stuck, and of
+ * workloads in quarantine. It looks every 15 seconds. Nothing is told in the first two minutes of a control plane, while hosts connect
+ * again. Returns the number of events.
  */
 export function operatorTellerOf(platform: Platform): () => { told: number } {
   const absences = new Absences(platform);

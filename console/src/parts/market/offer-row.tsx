@@ -26,7 +26,10 @@ interface Props {
   children?: ReactNode;
 }
 
-/** An offer: what an instance of it gets, what its machine has in total, what it costs, how long the balance lasts with it, and why it does not fit. */
+/**
+ * An offer: what an instance of it gets, what its machine has in total, what it costs, how long the balance lasts with it, and why it does
+ * not fit.
+ */
 export function OfferRow({ offer, misfit, heading: Heading, children }: Props) {
   const { gpu_memory_mb, cpu_cores, memory_mb, price_per_hour_micro, machine } = offer;
   const hours = offer.release_stopped_after_hours;
