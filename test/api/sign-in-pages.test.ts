@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Browser, hiddenFieldsOf, textOf, type Shown } from '../harness/browser.js';
+import { query } from '../../control-plane/store/sql.js';
 import { TestControlPlane, type Renter } from '../harness/control-plane.js';
 import { fetchDocument } from '../harness/openapi-conformance.js';
 
@@ -202,6 +203,24 @@ describe('an invitation', () => {
     const form = await browser.open(link);
     const typed = { email: 'new@example.com', name: 'New', password: 'correct horse battery' };
     expect(textOf((await browser.submit(form, '/sign-up', typed)).text)).toContain("Renter's organization (admin)");
+  });
+
+  it('without its mail is found by the account with its address', async () => {
+    const [guest, stranger] = [await test.renter(0), await test.renter(0)];
+    await inviteOf(guest.email);
+    const confirmed = query.updateTable('users').set({ email_verified_at: 1 }).where('id', '=', guest.userId);
+    test.core.platform.store.transact((tx) => tx.run(confirmed));
+    const page = await signIn('/sign-in', guest);
+    expect(textOf(page.text)).toContain("To the organization Renter's organization, as admin");
+    const form = { ...hiddenFieldsOf(page, '/account/invites/join') };
+    const { invite_id = '' } = form;
+    const other = newBrowser();
+    const theirs = hiddenFieldsOf(await signIn('/sign-in', stranger, other), '/sign-out');
+    const stolen = { method: 'POST', from: other.home, form: { ...theirs, invite_id } };
+    expect((await other.open('/account/invites/join', stolen)).status).toBe(404);
+    const joined = await browser.submit(page, '/account/invites/join');
+    expect(pathOf(joined)).toBe('/account?done=joined');
+    expect(textOf(joined.text)).not.toContain('Invitations');
   });
 
   it('is nobody else’s', async () => {

@@ -78,6 +78,23 @@ describe('invitations', () => {
     expect(await mailedOf(admin, 6)).toBe(5);
   });
 
+  it('get no further by ever new organizations: one account makes twenty a day, also if it leaves them', async () => {
+    const { api, userId } = await test.renter(0);
+    // Others are admins there, so it can leave.
+    const leave = () =>
+      test.core.platform.store.transact((tx) => tx.run(query.deleteFrom('memberships').where('user_id', '=', userId)));
+    const make = () => api.request<{ id: string; limit?: number }>('POST', '/v1/orgs', { name: 'New' });
+    // The first came with the account.
+    for (let made = 1; made < 20; made++) {
+      expect((await make()).status).toBe(201);
+      leave();
+    }
+    expect(await make()).toMatchObject({ status: 409, body: { code: 'LIMIT_REACHED', limit: 20 } });
+    await settled();
+    test.clock.advance(DAY_MS);
+    expect((await make()).status).toBe(201);
+  });
+
   it('of somebody whose address is not confirmed, too; of others fifty times', async () => {
     expect(await mailedOf(await test.renter(), 52)).toBe(50);
     const unconfirmed = await test.renter();
