@@ -3,7 +3,7 @@ import { existsSync, renameSync, rmSync } from 'node:fs';
 import { SetupError, messageOf } from '../../shared/coded-error.js';
 import { migrations } from './migrations/index.js';
 import { fileTroubleOf, requireReadable, requireWritableFolderOf } from '../../shared/file-access.js';
-import { incomingOf, lockFile, writeCopy } from './store.js';
+import { incomingOf, isBusy, lockFile, writeCopy } from './store.js';
 
 /**
  * Copies the database, as it is at one moment, into a new file; works while a control plane runs on it. Throws SetupError when
@@ -167,13 +167,22 @@ function exchange(incoming: string, file: string, now: number): string | null {
   return replaced;
 }
 
-/** Moves the write-ahead log into the database file. Leaves a file that is not a database, as after a disaster, as it is. */
+/**
+ * Moves the write-ahead log into the database file. Leaves a file that is not a database, as after a disaster, as it is. Throws
+ * SetupError while another program has the database open: its last commits are in the log alone.
+ */
 function foldLog(file: string): void {
   try {
-    const database = new BetterSqlite3(file);
-    database.pragma('journal_mode = DELETE');
-    database.close();
-  } catch {
+    const database = new BetterSqlite3(file, { timeout: 0 });
+    try {
+      database.pragma('journal_mode = DELETE');
+    } finally {
+      database.close();
+    }
+  } catch (error) {
+    if (isBusy(error)) {
+      throw new SetupError(`another program has ${file} open, such as Litestream: stop it first`, { cause: error });
+    }
     for (const suffix of ['-wal', '-shm']) rmSync(file + suffix, { force: true });
   }
 }

@@ -300,7 +300,8 @@ function unlessUnavailable<T>(run: () => T): T {
   }
 }
 
-function isBusy(error: unknown): boolean {
+/** Tells whether another connection holds the database. */
+export function isBusy(error: unknown): boolean {
   return error instanceof BetterSqlite3.SqliteError && error.code === 'SQLITE_BUSY';
 }
 

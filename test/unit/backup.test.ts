@@ -77,6 +77,20 @@ it('two runs on copies of a store are told apart', () => {
   expect(isSuperseded(one, { epoch: 0, incarnation: '' })).toBe(false);
 });
 
+it('a restore beside a program that reads the database is refused, and loses no commit', () => {
+  withStore(note('old'));
+  backUp(file, saved);
+  const reader = new BetterSqlite3(file);
+  reader.prepare('BEGIN').run();
+  reader.prepare('SELECT * FROM meta').all();
+  withStore((store) =>
+    store.transact((tx) => tx.run(query.updateTable('meta').set({ value: 'new' }).where('key', '=', 'note'))),
+  );
+  expect(() => restore(saved, file, NOW)).toThrow(/another program has .* open, such as Litestream: stop it first/);
+  reader.close();
+  expect(withStore(noted)).toBe('new');
+});
+
 it('whoever may not read or write somewhere is told who, and where', () => {
   withStore(note('mine'));
   backUp(file, saved);
