@@ -168,6 +168,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     onCount: (counted) => metrics.count(counted),
     requestId: currentRequest,
     address: currentAddress,
+    litestream: config.litestream ?? false,
     ...(overrides.commitsAlone ? {} : { deferCommit: defer }),
   });
   beginEventEpoch(store);

@@ -64,6 +64,8 @@ export interface Config {
   mail?: SmtpSettings;
   /** Opens the payment provider; absent: operators grant credit, and renters cannot pay here. */
   payments?: () => PaymentProvider;
+  /** Whether Litestream copies the database; absent: no. */
+  litestream?: boolean;
   /** The scheduled backups; absent: none. */
   backups?: BackupPlan;
   /** Where the built console is; absent: the control plane serves none. */
@@ -87,6 +89,7 @@ const DEFAULTS = {
   GPURENT_BACKUP_EVERY_HOURS: '24',
   GPURENT_BACKUP_KEEP: '14',
   GPURENT_DESTROY_ERRORS_AFTER_HOURS: '24',
+  GPURENT_LITESTREAM: 'no',
   GPURENT_LOG_LEVEL: 'info',
   GPURENT_LOG_FORMAT: '',
   GPURENT_PAYMENTS: 'manual',
@@ -148,6 +151,7 @@ export function parseConfig(environment: Record<string, string | undefined>): Co
     webhookNetworks: networks('GPURENT_WEBHOOK_NETWORKS', get('GPURENT_WEBHOOK_NETWORKS')),
     ...mail(environment, links.publicUrl),
     destroyErrorsAfterMs: limit('GPURENT_DESTROY_ERRORS_AFTER_HOURS') * HOUR_MS,
+    litestream: yesOrNo('GPURENT_LITESTREAM', get('GPURENT_LITESTREAM')),
     ...backups(get('GPURENT_BACKUP_FOLDER'), get('GPURENT_BACKUP_EVERY_HOURS'), get('GPURENT_BACKUP_KEEP')),
     payments: payments(get('GPURENT_PAYMENTS'), environment),
     settings: describeSettings(known, environment, DEFAULTS),

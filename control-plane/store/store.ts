@@ -34,6 +34,8 @@ export interface Tx extends Pick<SqlRunner, 'all' | 'get' | 'run'> {
 const SETTINGS = { journal_mode: 'wal', synchronous: 2, foreign_keys: 1 };
 /** Requests wait during a checkpoint: a larger one would block them for longer than a settlement does. */
 const CHECKPOINT_BYTES = 4 * 1024 * 1024;
+/** The log of a database that Litestream copies: above it, Litestream has ended, and the disk is worth more than the copy. */
+const LITESTREAM_LOG_BYTES = 1024 * 1024 * 1024;
 const PAGE_BYTES = 4096;
 /** Pages that are read again and again stay in memory: SQLite's own 2 MiB are too few for a marketplace of some size. */
 const CACHE_KIB = 32 * 1024;
@@ -64,6 +66,11 @@ export interface StoreOptions {
   /** Returns the network address from which the request comes that is running now. */
   address?: () => string | null;
   steps?: readonly Migration[];
+  /**
+   * Whether Litestream copies the database. It reads the log, so it alone moves the log into the database: what another process
+   * moves before Litestream has read it is missing from the copy.
+   */
+  litestream?: boolean;
   /** Runs a function at the end of this turn of the event loop; without it, {@link Store.join} commits each use case alone. */
   deferCommit?: Defer;
 }
@@ -102,18 +109,22 @@ export class Store {
       onCount: () => {},
       requestId: () => null,
       address: () => null,
+      litestream: false,
       ...options,
     };
     this.lock = lockFile(`${file}.lock`);
+    let connection: BetterSqlite3.Database | undefined;
     try {
       if (!existsSync(file) && existsSync(incomingOf(file)))
         throw new Error('a restore was interrupted; run "gpurent-control-plane restore" again');
-      this.connection = open(file);
-      migrate(this.connection, file, steps);
+      connection = open(file, this.options.litestream);
+      migrate(connection, file, steps);
     } catch (error) {
+      connection?.close();
       this.lock.close();
       throw new SetupError(`the database ${file} cannot be used: ${messageOf(error)}`, { cause: error });
     }
+    this.connection = connection;
     this.changed = new Changes(this.connection);
     this.runner = new SqlRunner(this.connection, () => this.beforeWrite());
     this.group = new GroupCommit(this.connection, options.deferCommit, () => this.noteUnknownChange());
@@ -228,14 +239,14 @@ export class Store {
 
   /**
    * Truncates the write-ahead log to free its disk space, if nothing was written since the last call. Does not wait: if another
-   * process is reading the database, the log stays. Returns whether the log was truncated.
+   * process is reading the database, or Litestream copies it, the log stays. Returns whether the log was truncated.
    */
   truncateIdleLog(): boolean {
     this.commit();
     const { changes } = this.connection.prepare('SELECT total_changes() AS changes').get() as { changes: number };
     const isIdle = changes === this.changes;
     this.changes = changes;
-    if (!isIdle || statSync(`${this.file}-wal`).size < IDLE_LOG_BYTES) return false;
+    if (!isIdle || this.options.litestream || statSync(`${this.file}-wal`).size < IDLE_LOG_BYTES) return false;
     this.connection.pragma('busy_timeout = 0');
     try {
       const [answer] = this.connection.pragma('wal_checkpoint(TRUNCATE)') as { busy: number }[];
@@ -305,14 +316,14 @@ export function isBusy(error: unknown): boolean {
   return error instanceof BetterSqlite3.SqliteError && error.code === 'SQLITE_BUSY';
 }
 
-function open(file: string): BetterSqlite3.Database {
+function open(file: string, litestream: boolean): BetterSqlite3.Database {
   const connection = new BetterSqlite3(file, { timeout: BUSY_MS });
   // Regardless of the umask. SQLite gives the files beside it the same mode.
   chmodSync(file, 0o600);
   connection.pragma('journal_mode = WAL');
   connection.pragma('synchronous = FULL');
   connection.pragma('foreign_keys = ON');
-  connection.pragma(`wal_autocheckpoint = ${CHECKPOINT_BYTES / PAGE_BYTES}`);
+  connection.pragma(`wal_autocheckpoint = ${(litestream ? LITESTREAM_LOG_BYTES : CHECKPOINT_BYTES) / PAGE_BYTES}`);
   connection.pragma(`cache_size = -${CACHE_KIB}`);
   // Shrinks a log that grew while a slow reader was open.
   connection.pragma(`journal_size_limit = ${CHECKPOINT_BYTES}`);

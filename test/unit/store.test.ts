@@ -352,6 +352,14 @@ describe('the write-ahead log', () => {
     expect(store.truncateIdleLog()).toBe(false);
   });
 
+  it('leaves a log that Litestream reads as it is', () => {
+    store.close();
+    store = new Store(file, new ManualClock(), { litestream: true });
+    write(6);
+    expect(logSize()).toBeGreaterThan(5 * 1024 * 1024);
+    expect([store.truncateIdleLog(), store.truncateIdleLog()]).toEqual([false, false]);
+  });
+
   it('waits for nobody who reads', () => {
     write(3);
     const end = slowReader();
