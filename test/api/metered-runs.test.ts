@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { query } from '../../control-plane/store/sql.js';
+import type { InstanceBody } from '../harness/api-client.js';
 import { eventually } from '../../scripts/eventually.js';
 import { TestControlPlane, statusIs } from '../harness/control-plane.js';
 import { GPU_MICRO, HOUR_MS, makePoor, type Poor } from '../harness/poor.js';
@@ -146,4 +147,28 @@ it('a host whose clock was an hour ahead once is charged for all that runs after
   const starts = query.selectFrom('meter_intervals').select('run_began_at').where('instance_id', '=', id);
   const began = test.core.platform.store.transact((tx) => tx.all(starts)).map(({ run_began_at }) => run_began_at ?? 0);
   expect(Math.min(...began)).toBeGreaterThanOrEqual(Date.parse(String((await poor.read())['created_at'])));
+});
+
+it('a host that pulls for a day and then states a run of a day is paid for ten minutes before its last progress', async () => {
+  const renter = await test.renter(48 * GPU_MICRO);
+  const agent = await test.host({ gpus: 1, automatic: false });
+  const offer_id = await test.offer(agent, 1, GPU_MICRO);
+  const body = { offer_id, template_id: templateId, disk_gb: 10 };
+  const { id } = await renter.api.post<InstanceBody>('/v1/instances', body);
+  const provision = await eventually('the provision', () => agent.held.find(({ instanceId }) => instanceId === id));
+  agent.accept(provision);
+  for (let told = 0; told < 48; told++) {
+    test.advance(HOUR_MS / 2 - MINUTE_MS);
+    agent.say({ progress: { instanceId: id, kind: 'pulling', message: 'a little more' } });
+    await agent.roundTrip();
+  }
+  test.advance(20 * MINUTE_MS);
+  expect(await renter.api.get(`/v1/instances/${id}`)).toMatchObject({ status: 'creating', spend_micro: 0 });
+  const { commandId, sequence } = provision;
+  const runs = [{ runId: 'hidden', ranMs: 24 * HOUR_MS, endedMsAgo: 0 }];
+  const outcome = { outcome: 'COMMAND_OUTCOME_FAILED', code: 'CONTAINER_FAILED', message: 'it failed' };
+  agent.say({ commandResult: { commandId, instanceId: id, sequence, ...outcome, runs } });
+  await statusIs(renter.api, id, 'error');
+  test.core.workers.runAll();
+  expect((await renter.api.get<InstanceBody>(`/v1/instances/${id}`)).spend_micro).toBe(30 * MICRO_A_MINUTE);
 });

@@ -1,4 +1,4 @@
-import { windowAfter } from '../../domain/charge-window.js';
+import { floorsAfterProgress, windowAfter } from '../../domain/charge-window.js';
 import type { InstanceErrorCode } from '../../domain/instance-codes.js';
 import { assertTransition, isUp, type InstanceStatus } from '../../domain/instance-state.js';
 import { query, sql, updateRows } from '../../store/sql.js';
@@ -72,6 +72,16 @@ export function noteStarted(tx: Tx, instance: Instance, at: number): Instance {
 /** Opens the charge window when a provision or start is sent for the first time, because no run can have begun before. */
 export function openChargeWindow(tx: Tx, instanceId: string): void {
   tx.run(updateRows('instances', { charge_from: tx.now, charge_to: null }, { id: instanceId }));
+}
+
+/**
+ * Notes that the host reports progress of a provision or start: nothing that it says later takes the run to have begun long before.
+ * Progress extends the time-out only of a provision.
+ */
+export function noteProgress(tx: Tx, instance: Instance): void {
+  if (instance.status !== 'creating' && instance.status !== 'starting') return;
+  const extended = instance.status === 'creating' ? { progress_at: tx.now } : {};
+  write(tx, instance, { ...instance, ...extended, ...floorsAfterProgress(instance, tx.now) });
 }
 
 /**

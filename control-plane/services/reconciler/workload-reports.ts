@@ -4,7 +4,7 @@ import { dropClaims } from '../instances/claims.js';
 import { findOpenChange, sequenceOfChange, type CommandRow } from '../instances/commands.js';
 import { endWorkload, applyDone } from './command-outcomes.js';
 import type { Instance } from '../instances/queries.js';
-import { amend } from '../instances/transitions.js';
+import { amend, noteProgress } from '../instances/transitions.js';
 import { recordUsageOfKnownRun } from '../metering/usage-reports.js';
 import { chargeEndedRuns } from './ended-runs.js';
 import type { Platform } from '../system/platform.js';
@@ -81,8 +81,7 @@ export function recordProgress(platform: Platform, machineId: string, progress: 
   platform.store.transact((tx) => {
     const instance = findInstanceOfMachine(tx, machineId, progress.instanceId);
     if (!instance) return;
-    // Progress extends the time-out only of a provision.
-    if (instance.status === 'creating') amend(tx, instance, { progress_at: tx.now });
+    noteProgress(tx, instance);
     if (progress.gpusFree) freeGpusOfDestroy(tx, instance);
     const [kind, message] = [progress.kind.slice(0, 64), progress.message.slice(0, MAX_WORDS_CHARS)];
     recordHostEvent(platform, tx, instance.id, { kind, message });

@@ -93,6 +93,35 @@ it('a host that backdates a run is believed no further back than to when its com
   expect(marketplace.spentBy(id) / PER_SECOND).toBe(20 + 15 + HEARTBEAT_S);
 });
 
+it('a host that tells of progress for a day, and then of a run as long, is paid for ten minutes before the last progress', () => {
+  let id = '';
+  marketplace.hesitate('fails', deploy, 60, () => {
+    id = newest();
+    for (let told = 0; told < 20 * 3; told++) {
+      marketplace.tellOfProgress(id);
+      marketplace.pause(20 * 60);
+    }
+  });
+  expect(marketplace.statusOf(id)).toBe('error');
+  expect(chargedS(id)).toBe(10 * 60 + 20 * 60 + HEARTBEAT_S);
+});
+
+it('a start that makes progress, and comes up late, is charged for ten minutes before its last progress', () => {
+  deploy();
+  marketplace.advance(2 * HEARTBEAT_S);
+  const id = newest();
+  marketplace.stop(id);
+  marketplace.advance(2 * HEARTBEAT_S);
+  const before = chargedS(id);
+  const late = () => {
+    marketplace.pause(15 * 60);
+    marketplace.tellOfProgress(id);
+  };
+  marketplace.hesitate('comes up', () => marketplace.start(id), 60, late);
+  marketplace.destroy(id);
+  expect(chargedS(id) - before).toBe(10 * 60 + 2 * HEARTBEAT_S);
+});
+
 it('a run that is told of again and again is charged once, also over the end of the instance', () => {
   let id = '';
   marketplace.hesitate('fails', deploy, 30, () => (id = newest()));

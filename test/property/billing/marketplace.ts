@@ -31,7 +31,7 @@ import { CommandRunner, type Hesitation } from './command-runner.js';
 import { FakeWorkloads, NOTHING, stateOf } from './workloads.js';
 import { handleHello } from '../../../control-plane/services/reconciler/hello.js';
 import { recordResult } from '../../../control-plane/services/reconciler/command-results.js';
-import { recordReport } from '../../../control-plane/services/reconciler/workload-reports.js';
+import { recordProgress, recordReport } from '../../../control-plane/services/reconciler/workload-reports.js';
 import { recordHeartbeat } from '../../../control-plane/services/reconciler/heartbeat.js';
 
 const MEMORY_FOLDER = '/dev/shm';
@@ -121,7 +121,15 @@ export class Marketplace {
         ...{ label: null, ssh_key_id: null, env_overrides: [] },
       });
       const rates = { gpuRate: BigInt(gpuRate), diskRate: BigInt(storageRate * instance.disk_gb) };
-      const nothing = { gpuMs: 0n, diskMs: 0n, absorbed: 0n, status: 'creating', isUp: false, hasDisk: true };
+      const nothing = {
+        gpuMs: 0n,
+        unshownMs: 0n,
+        diskMs: 0n,
+        absorbed: 0n,
+        status: 'creating',
+        isUp: false,
+        hasDisk: true,
+      };
       const limits = { stopAt: null, maxCharge: null, isHalted: false };
       const keys = { key: this.keys[who], runKey: this.keys[who] };
       this.reference.instances.set(instance.id, { ...rates, ...nothing, ...limits, ...keys });
@@ -226,6 +234,14 @@ export class Marketplace {
     meanwhile();
     this.runner.hesitation = undefined;
     this.advance(2 * this.heartbeatS);
+  }
+
+  /** The host tells that what an instance was asked for is still under way. */
+  tellOfProgress(instanceId: string): void {
+    if (!this.running) return;
+    const progress = { instanceId, kind: 'pulling', message: '', gpusFree: false };
+    recordProgress(this.running.platform, this.machineId, progress);
+    this.reference.tellOfProgress(instanceId);
   }
 
   /** Time passes, in which nobody says anything. */

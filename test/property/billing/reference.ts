@@ -6,8 +6,11 @@ const HOUR_MS = 3_600_000n;
 const DAY_MS = 86_400_000;
 /** A disk is charged until its host has been silent for so long. */
 export const SILENCE_MS = 900_000;
+/** When its host tells that a workload is not up yet, no more than the last of its time can be charged later. */
+const UNTOLD_MS = 600_000n;
 /** GPU time is charged while the workload's process is up, until its renter asks for the end or is told of it. */
-const UP_IN = ['creating', 'starting', 'running'];
+const UNSHOWN_IN = ['creating', 'starting'];
+const UP_IN = [...UNSHOWN_IN, 'running'];
 
 export interface ReferenceInstance {
   /** The API key that has deployed it; null: none has. Its disk counts for the key. */
@@ -17,6 +20,8 @@ export interface ReferenceInstance {
   gpuRate: bigint;
   diskRate: bigint;
   gpuMs: bigint;
+  /** How much of that is of the present run, while its renter is not shown that it is up. */
+  unshownMs: bigint;
   diskMs: bigint;
   /** As the control plane has it. */
   status: string;
@@ -98,6 +103,22 @@ export class Reference {
     if (instance) instance.runKey = runKey;
   }
 
+  /** The host tells of progress of a provision or start that is under way. */
+  tellOfProgress(id: string): void {
+    const instance = this.instances.get(id);
+    if (!instance || instance.unshownMs <= UNTOLD_MS) return;
+    const before = spendOf(instance);
+    instance.gpuMs -= instance.unshownMs - UNTOLD_MS;
+    instance.unshownMs = UNTOLD_MS;
+    const lost = before - spendOf(instance);
+    this.spent -= lost;
+    for (const owner of new Set([null, instance.runKey])) {
+      const spent = this.spentBy(owner);
+      spent.day -= lost;
+      spent.month -= lost;
+    }
+  }
+
   enter(amount: number): void {
     this.entered += BigInt(amount);
   }
@@ -152,6 +173,9 @@ export class Reference {
       absorb(ends, micro, before);
       if (halts) for (const [, instance] of ends) instance.isHalted = true;
     }
+    for (const [, instance] of this.instances)
+      instance.unshownMs = UNSHOWN_IN.includes(instance.status) ? instance.unshownMs : 0n;
+    for (const [, instance] of gpus) if (UNSHOWN_IN.includes(instance.status)) instance.unshownMs += BigInt(ms);
     for (const { owner, spent } of meters) {
       const its = this.spentBy(owner);
       const micro = spent();
