@@ -2,7 +2,7 @@ import { MINUTE_MS } from '../../shared/time.js';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { RateLimits } from '../config.js';
 import { Refusal } from '../domain/refusal.js';
-import { hasSessionFrom } from '../services/accounts/sessions.js';
+import { isKnownNetwork } from '../services/accounts/sign-in-networks.js';
 import type { Platform } from '../services/system/platform.js';
 import { clientNetwork } from './client.js';
 import { WindowCounter } from './window-counter.js';
@@ -24,8 +24,9 @@ const EVERYWHERE = 20;
 
 /**
  * Limits requests per network and per credential, and login attempts per network and per account. Refuses with RATE_LIMITED and
- * the seconds to wait. An attacker uses up only the attempts of the attacking network; if many networks attack one account,
- * networks with a session of that account can still log in. The counts are kept in memory and bounded.
+ * the seconds to wait. An attacker uses up only the attempts of the attacking network; if many networks attack one account, its user can
+ * still sign in from networks of earlier sign-ins, and from one where the user has set a new password by a link. The counts are kept in
+ * memory and bounded.
  */
 export function limitRates(app: FastifyInstance, limits: RateLimits, platform: Platform): void {
   const counter = (most: number, windowMs: number) => new WindowCounter(platform.clock, windowMs, most);
@@ -68,7 +69,7 @@ function accountAndNetwork(request: FastifyRequest): string {
 }
 
 function isKnown(platform: Platform, request: FastifyRequest): boolean {
-  return request.caller !== undefined || hasSessionFrom(platform, accountNamed(request), clientNetwork(request));
+  return request.caller !== undefined || isKnownNetwork(platform, accountNamed(request), clientNetwork(request));
 }
 
 /** Returns what limits are counted for: the API key, or the user of the session. */

@@ -466,7 +466,7 @@ export interface Schema {
   refused_invite_mails: { address: string; since: number };
   mail_positions: { stream: string; number: number };
   mail_preferences: { user_id: string; category: MailChoice; enabled: Flag; changed_at: number };
-  known_networks: { user_id: string; network: string; seen_at: number };
+  known_networks: { user_id: string; network: string; seen_at: number; has_signed_in: Flag };
   meter_intervals: {
     id: Generated<number>;
     instance_id: string;

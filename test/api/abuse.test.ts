@@ -71,6 +71,21 @@ describe('too many requests', () => {
     expect((await attempt('198.51.100.1', 'a renter password')).status).toBe(200);
   });
 
+  it('at the password of an owner who is signed in nowhere lock out no network of an earlier sign-in', async () => {
+    test = await TestControlPlane.start({ rateLimits: { attemptsPerAccount: 2 } });
+    const renter = await test.renter(0);
+    const attempt = (address: string, password = 'wrong') =>
+      test.api.request<{ token: string }>('POST', '/v1/auth/sign-in', { email: renter.email, password }, from(address));
+    const { body } = await attempt('198.51.100.1', 'a renter password');
+    for (const api of [test.api.as(body.token), renter.api])
+      expect((await api.request('POST', '/v1/auth/sign-out')).status).toBe(204);
+    for (let network = 1; network <= 41; network++) await attempt(`203.0.113.${network}`);
+    expect((await attempt('203.0.113.99', 'a renter password')).body).toMatchObject({ code: 'RATE_LIMITED' });
+    expect((await attempt('198.51.100.1', 'a renter password')).status).toBe(200);
+    // A stranger in that network has the bound of a network.
+    expect((await attempt('198.51.100.1')).body).toMatchObject({ code: 'RATE_LIMITED' });
+  });
+
   it('at passwords of many accounts are stopped by their address', async () => {
     test = await TestControlPlane.start({ rateLimits: { attemptsPerAddress: 2 } });
     const attempt = (name: string) =>

@@ -18,7 +18,7 @@ let restore: () => void;
 
 beforeAll(async () => {
   smtp = await TestSmtp.start();
-  test = await TestControlPlane.start({ mail: smtp.settings });
+  test = await TestControlPlane.start({ mail: smtp.settings, rateLimits: { attemptsPerAccount: 2 } });
   renter = await test.renter(0);
   test.advance(1_000);
   await mailsAreSettled(test);
@@ -85,6 +85,21 @@ describe('a forgotten password', () => {
         body: { code: 'LINK_INVALID' },
       });
     expect((await test.api.as(secret).request('GET', '/v1/instances')).status).toBe(200);
+  });
+
+  it('replaced in a new network lets the user sign in there, whatever strangers have tried elsewhere', async () => {
+    const at = (address: string) => ({ 'X-Forwarded-For': address });
+    const attempt = (address: string, password: string) =>
+      test.api.request('POST', '/v1/auth/sign-in', { email: renter.email, password }, at(address));
+    for (let network = 1; network <= 41; network++) await attempt(`203.0.113.${network}`, 'wrong');
+    const body = { token: await resetLink(), new_password: NEW_PASSWORD };
+    expect((await attempt('198.51.100.7', PASSWORD)).body).toMatchObject({ code: 'RATE_LIMITED' });
+    await test.api.request('POST', '/v1/auth/password-reset/confirm', body, at('198.51.100.7'));
+    await mailed();
+    expect((await attempt('198.51.100.8', NEW_PASSWORD)).body).toMatchObject({ code: 'RATE_LIMITED' });
+    expect((await attempt('198.51.100.7', NEW_PASSWORD)).status).toBe(200);
+    // Whoever has opened the link may be a thief: the first sign-in is told, too.
+    expect((await mailed()).mail.text).toContain('198.51.100.7');
   });
 
   it('can take the API keys with it', async () => {

@@ -232,7 +232,7 @@ describe('without a mail server', () => {
       expect((await test.api.request('POST', '/v1/auth/sign-in', credentials, from)).status).toBe(200);
       test.advance(1_000);
       expect(await renter.api.get('/v1/me/mail')).toMatchObject({ sends_mail: false });
-      for (const table of ['mails', 'mail_positions', 'known_networks'] as const)
+      for (const table of ['mails', 'mail_positions'] as const)
         expect(store.transact((tx) => tx.all(query.selectFrom(table).selectAll()))).toEqual([]);
     } finally {
       await test.stop();

@@ -9,7 +9,7 @@ import { StripePayments, type StripeSettings } from '../../control-plane/payment
 import { createAccount, type SignUp } from '../../control-plane/services/accounts/accounts.js';
 import { openSession } from '../../control-plane/services/accounts/sessions.js';
 import { envelopeOf } from '../../control-plane/services/events/envelope.js';
-import { noteNetwork } from '../../control-plane/services/mail/sign-in-mails.js';
+import { noteNetwork } from '../../control-plane/services/accounts/sign-in-networks.js';
 import { query } from '../../control-plane/store/sql.js';
 import type { Config, RateLimits, TlsSettings } from '../../control-plane/config.js';
 import { ApiClient, type Inspect, type InstanceBody } from './api-client.js';
@@ -387,7 +387,7 @@ async function makeAccount(test: TestControlPlane, { email, password, name }: Si
   return platform.store.transact((tx) => {
     const fields = { email, name, passwordHash, isOperator: false, email_verified_at: tx.now };
     const { user, organization } = createAccount(tx, fields, undefined, ORIGIN.network);
-    noteNetwork(platform, tx, user.id, ORIGIN.network);
+    noteNetwork(tx, user.id, ORIGIN.network);
     const { token } = openSession(platform, tx, user.id, ORIGIN);
     return { token, user, organization: { id: organization?.id ?? '' } };
   });

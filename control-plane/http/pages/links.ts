@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { confirmSignUp } from '../../services/accounts/confirm-sign-up.js';
 import { requestPasswordReset, resetPassword } from '../../services/accounts/password-reset.js';
-import { sessionOrigin } from '../client.js';
+import { clientNetwork, sessionOrigin } from '../client.js';
 import { emailOf, linkToken, newPassword, presentPassword } from '../routes/accounts.js';
 import { choice, optional } from '../schemas.js';
 import { formOf, type Field } from './forms.js';
@@ -100,8 +100,9 @@ export const resetForm: FormSpec<typeof resetBody> = {
   body: resetBody,
   guessable: 'per address',
   words: { LINK_INVALID: INVALID },
-  submit: async ({ token, new_password, revoke_api_keys }, { platform }) => {
-    await resetPassword(platform, { token, new_password, revoke_api_keys: revoke_api_keys !== undefined });
+  submit: async ({ token, new_password, revoke_api_keys }, { platform, request }) => {
+    const given = { token, new_password, revoke_api_keys: revoke_api_keys !== undefined };
+    await resetPassword(platform, given, clientNetwork(request));
     return pathTo(SIGN_IN, { done: 'password-reset' });
   },
 };

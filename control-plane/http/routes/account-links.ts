@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { confirmSignUp } from '../../services/accounts/confirm-sign-up.js';
 import { makeResetLink, requestPasswordReset, resetPassword } from '../../services/accounts/password-reset.js';
-import { sessionOrigin } from '../client.js';
+import { clientNetwork, sessionOrigin } from '../client.js';
 import { OPERATOR, PUBLIC, accountOf } from '../policy.js';
 import { body, flag, iso, nameOf, optional, text, timestamp } from '../schemas.js';
 import { MAILED, Mailed, Session, emailOf, linkToken, newPassword, presentPassword, sessionView } from './accounts.js';
@@ -55,7 +55,7 @@ export const accountLinkRoutes: Routes = (app, platform) => {
       },
     },
     async (request, reply) => {
-      await resetPassword(platform, request.body);
+      await resetPassword(platform, request.body, clientNetwork(request));
       void reply.code(204);
       return null;
     },

@@ -6,7 +6,6 @@ import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { findInvite, joinBy, type InviteDetails } from './invites.js';
 import { foundOrganization } from './organizations.js';
-import { noteNetwork, noteSignIn } from '../mail/sign-in-mails.js';
 import { countSignUpMail } from '../mail/strangers.js';
 import { recordAct } from '../system/acts.js';
 import type { Platform } from '../system/platform.js';
@@ -18,6 +17,7 @@ import { endLinks, requestLink } from './link-requests.js';
 import { tellChanged } from './password-reset.js';
 import { endPreparedBy } from './prepared.js';
 import { endSessionsBut, openSession, type SessionOrigin } from './sessions.js';
+import { noteNetwork, noteSignIn } from './sign-in-networks.js';
 
 export interface SignedIn {
   /** `ses_` and 64 hexadecimal digits; shown once, stored as a hash. */
@@ -60,7 +60,7 @@ export async function signUp(platform: Platform, request: SignUp, origin: Sessio
       invite,
       origin.network,
     );
-    noteNetwork(platform, tx, account.user.id, origin.network);
+    noteNetwork(tx, account.user.id, origin.network);
     return { ...openSession(platform, tx, account.user.id, origin), ...account };
   });
 }

@@ -13,7 +13,6 @@ import { oncePer } from '../../store/remembered.js';
 import type { Row } from '../../store/schema.js';
 import { rowById } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import { noteNetwork } from '../mail/sign-in-mails.js';
 import { recordAct } from '../system/acts.js';
 import type { Platform } from '../system/platform.js';
 import { createUser, enterAs, type SignedIn } from './accounts.js';
@@ -25,6 +24,7 @@ import { accessTo, findDomain, getIssuer, type Issuer } from './issuers.js';
 import { foundOrganization, join } from './organizations.js';
 import type { SessionOrigin } from './sessions.js';
 import { ShortLived } from './short-lived.js';
+import { noteNetwork } from './sign-in-networks.js';
 
 interface BegunSignIn {
   network: string;
@@ -151,7 +151,7 @@ function createAccountOf(
   const user = createUser(tx, tx.id(), account);
   addIdentity(tx, user.id, { issuer: issuer.url, subject: assertion.subject, email });
   joinByDomain(tx, user, origin.network);
-  noteNetwork(platform, tx, user.id, origin.network);
+  noteNetwork(tx, user.id, origin.network);
   return enterAs(platform, tx, user, origin, provenAt(tx, assertion));
 }
 

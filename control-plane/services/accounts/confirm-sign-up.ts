@@ -3,13 +3,13 @@ import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import { noteNetwork } from '../mail/sign-in-mails.js';
 import type { Platform } from '../system/platform.js';
 import { createAccount, type SignedIn } from './accounts.js';
 import { inviteNotFound } from './invites.js';
 import { changeRequest, endLinks, getLink, invalidLink, type LinkRequest } from './link-requests.js';
 import { checkDomainHasPasswords } from './password-off.js';
 import { openSession, type SessionOrigin } from './sessions.js';
+import { noteNetwork } from './sign-in-networks.js';
 
 /**
  * Creates the account of a sign-up whose address is confirmed by the link that was mailed to it, and opens a session. The password of the
@@ -34,7 +34,7 @@ export async function confirmSignUp(
     const account = { email, name, passwordHash: password_hash, isOperator: false, email_verified_at: tx.now };
     const { user, organization } = createAccount(tx, account, invite, origin.network);
     endLinks(tx, 'sign_up', email);
-    noteNetwork(platform, tx, user.id, origin.network);
+    noteNetwork(tx, user.id, origin.network);
     return { ...openSession(platform, tx, user.id, origin), user, organization };
   });
 }

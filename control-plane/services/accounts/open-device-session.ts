@@ -6,11 +6,11 @@ import type { Row } from '../../store/schema.js';
 import { oncePer } from '../../store/remembered.js';
 import { query, rowById } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import { noteSignIn } from '../mail/sign-in-mails.js';
 import type { Platform } from '../system/platform.js';
 import { firstOrganization, type SignedIn } from './accounts.js';
 import { findByDeviceCode, type DeviceCode } from './device-codes.js';
 import { openSession, type SessionOrigin } from './sessions.js';
+import { noteSignIn } from './sign-in-networks.js';
 
 /**
  * Opens the session of a program once its code is approved, once: the code is of no use afterwards. Refuses with EXPIRED_TOKEN, the same for

@@ -19,6 +19,7 @@ import {
 } from './link-requests.js';
 import { checkPasswordOn } from './password-off.js';
 import { endPreparedBy } from './prepared.js';
+import { noteReset } from './sign-in-networks.js';
 import { getUser, isOperator, membershipsOf } from './users.js';
 
 /**
@@ -57,11 +58,12 @@ export function makeResetLink(
 
 /**
  * Sets a new password by a link, and ends all sessions of the user and all links to a new password. Whoever has used a mailed link has
- * proven that the address is theirs. Refuses with LINK_INVALID, and with PASSWORD_OFF where the company has switched passwords off.
+ * proven that the address is theirs. From `network`, the user can then sign in, whatever strangers try elsewhere. Refuses with LINK_INVALID, and with PASSWORD_OFF where the company has switched passwords off.
  */
 export async function resetPassword(
   platform: Platform,
   request: { token: string; new_password: string; revoke_api_keys?: boolean },
+  network: string,
 ): Promise<void> {
   const { store, passwords } = platform;
   store.transact((tx) => getResetLink(tx, request.token));
@@ -76,6 +78,7 @@ export async function resetPassword(
     endFactorRequestsOf(tx, user.id);
     if (request.revoke_api_keys === true) endPreparedBy(tx, userActor(user.id, user.email), user.id);
     endLinks(tx, 'password_reset', link.address);
+    noteReset(tx, user.id, network);
     tellChanged(platform, tx, user);
   });
 }

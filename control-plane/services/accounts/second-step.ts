@@ -1,10 +1,10 @@
 import type { Tx } from '../../store/store.js';
-import { noteSignIn } from '../mail/sign-in-mails.js';
 import type { Platform } from '../system/platform.js';
 import { firstOrganization, type SignedIn } from './accounts.js';
 import { countTry, endFactorRequest, getSignIn, setChallenge, type FactorRequest } from './factor-requests.js';
 import { examineFactor, type FactorAnswer } from './give-factor.js';
 import { openSession, type SessionOrigin } from './sessions.js';
+import { noteSignIn } from './sign-in-networks.js';
 import { getUser } from './users.js';
 
 /**

@@ -172,15 +172,3 @@ export function prolongSession({ store, clock }: Platform, session: FoundSession
     if (!(error instanceof StoreUnavailable)) throw error;
   }
 }
-
-/** Tells whether the account with an e-mail address has an unexpired session that was opened from this network. */
-export function hasSessionFrom({ store }: Platform, email: string, network: string): boolean {
-  const session = query
-    .selectFrom('sessions')
-    .innerJoin('users', 'users.id', 'sessions.user_id')
-    .select('sessions.id')
-    .where('email', '=', email)
-    .where('network', '=', network)
-    .limit(1);
-  return store.transact((tx) => tx.get(session.where('expires_at', '>', tx.now)) !== undefined);
-}

@@ -2,13 +2,13 @@ import type { AccountCaller } from '../../domain/caller.js';
 import { MINUTE_MS } from '../../../shared/time.js';
 import { rowById } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import { noteSignIn } from '../mail/sign-in-mails.js';
 import type { Platform } from '../system/platform.js';
 import { firstOrganization, type SignedIn } from './accounts.js';
 import { checkFreshProof } from './fresh-proof.js';
 import { invalidLink } from './link-requests.js';
 import { linksOf } from './session-links.js';
 import { openSession, type SessionOrigin } from './sessions.js';
+import { noteSignIn } from './sign-in-networks.js';
 import { hashToken } from './tokens.js';
 
 export const SIGN_IN_LINK_MS = 10 * MINUTE_MS;

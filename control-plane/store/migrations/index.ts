@@ -43,6 +43,7 @@ import { silentHosts } from './0042-silent-hosts.js';
 import { strangers } from './0043-strangers.js';
 import { ownedGpus } from './0044-owned-gpus.js';
 import { runKeys } from './0045-run-keys.js';
+import { networks } from './0048-networks.js';
 
 export interface Migration {
   name: string;
@@ -96,4 +97,5 @@ export const migrations: readonly Migration[] = [
   { name: '0043-strangers', sql: strangers },
   { name: '0044-owned-gpus', sql: ownedGpus },
   { name: '0045-run-keys', sql: runKeys },
+  { name: '0048-networks', sql: networks },
 ];
