@@ -29,8 +29,11 @@ export interface ProxyRequest {
 /** The result of the check. `cookie` must be set in the answer, so that the next request needs no token. */
 export type Authorization = { admitted: false } | { admitted: true; cookie?: string };
 
-/** The cookies of gates, and those of a control plane at the same name: browsers send the cookies of a name to all of its ports. */
-const COOKIE = /^(gpurent_\d+|__Host-gpurent[\w-]*)\s*=/;
+/**
+ * The cookies of gates, and those of a control plane at the same name. Browsers ignore spaces before a name, and send a cookie without
+ * a name (`=gpurent_1=2`) as if its value were name and value.
+ */
+const OWN_COOKIE = /^[^a-z0-9_]*(__(Host|Secure)-)*gpurent([_-]|\W*$|\W*[=;])/i;
 
 /**
  * Admits visitors with the access token, as query parameter `token` or as `Authorization: Bearer`. A visitor with the
@@ -76,14 +79,17 @@ function isToken(gate: PortGate, pair: string): boolean {
 export function withoutOwnCookies(header: string | undefined): string | undefined {
   return (
     cookiesOf(header)
-      .filter((pair) => !COOKIE.test(pair))
+      .filter((pair) => !isOwnCookie(pair))
       .join('; ') || undefined
   );
 }
 
-/** Tells whether a workload sets a cookie of a control plane at the same name, with which it could sign a visitor in as somebody else. */
-export function setsControlPlaneCookie(setCookie: string): boolean {
-  return /^\s*__Host-gpurent/i.test(setCookie);
+/**
+ * Tells whether a cookie is one of a gate or of a control plane. A workload must not set these: browsers send the cookies of a name to
+ * all of its ports, so it could lock visitors out of another port, or sign them in to a control plane as somebody else.
+ */
+export function isOwnCookie(cookie: string): boolean {
+  return OWN_COOKIE.test(cookie);
 }
 
 function cookieName({ hostPort }: PortGate): string {

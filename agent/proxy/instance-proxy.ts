@@ -6,7 +6,8 @@ import type { Clock } from '../../shared/clock.js';
 import { ConnectionGate } from '../../shared/connection-gate.js';
 import type { KeyAndCertificate } from '../../shared/server-identity.js';
 import { HOUR_MS } from '../../shared/time.js';
-import { authorize, locationWithoutToken, setsControlPlaneCookie, withoutOwnCookies } from './authorize.js';
+import { confine } from './answer-headers.js';
+import { authorize, locationWithoutToken, withoutOwnCookies } from './authorize.js';
 import type { GuardedPort } from './state.js';
 
 interface Open {
@@ -27,6 +28,8 @@ const HEADERS_MS = 20_000;
 const ANSWER_MS = HOUR_MS;
 const DENIED =
   'This needs the instance’s access token: open the link that the instance shows, or add ?token=... to this one.';
+const TOO_LARGE =
+  'Your browser sends more than this accepts, probably cookies of other instances at this host name: delete the cookies of this name.';
 
 /**
  * Serves the guarded ports of one instance: checks the access token, then passes everything on. Uses TLS if it has an
@@ -44,13 +47,14 @@ export class InstanceProxy {
       const { statusCode = 0, statusMessage = '' } = answered;
       if (statusCode < 200 || statusCode > 999) answered.statusCode = 502;
       if (!/^[\x20-\x7e]*$/.test(statusMessage)) answered.statusMessage = '';
-      // For the reason given at `strip`.
-      delete answered.headers.trailer;
-      const { 'set-cookie': cookies } = answered.headers;
-      if (cookies?.some(setsControlPlaneCookie))
-        answered.headers['set-cookie'] = cookies.filter((cookie) => !setsControlPlaneCookie(cookie));
+      confine(answered.headers);
       const location = this.next.get(request);
       if (location !== undefined) redirect(answered, location);
+    });
+    // The proxy passes on what these listeners leave, because it adds its own after this event.
+    this.proxy.on('proxyReqWs', (asked) => {
+      asked.on('upgrade', (answered) => confine(answered.headers));
+      asked.on('response', (answered) => confine(answered.headers));
     });
     this.proxy.on('error', (_, __, to) => {
       if (to instanceof ServerResponse && !to.headersSent)
@@ -97,7 +101,11 @@ export class InstanceProxy {
     server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
       guarded(socket, () => this.upgrade(open, request, socket, head));
     });
-    server.on('clientError', (_, socket) => socket.destroy());
+    server.on('clientError', ({ code }: NodeJS.ErrnoException, socket: Socket) => {
+      if (code === 'HPE_HEADER_OVERFLOW' && socket.writable)
+        refuse(socket, '431 Request Header Fields Too Large', TOO_LARGE);
+      else socket.destroy();
+    });
     this.open.set(port.hostPort, open);
   }
 
@@ -130,8 +138,7 @@ export class InstanceProxy {
   private upgrade({ port, gate }: Open, request: IncomingMessage, socket: Socket, head: Buffer): void {
     socket.on('error', () => socket.destroy());
     if (!authorize(port, visitOf(request)).admitted) {
-      const refusal = 'HTTP/1.1 401 Unauthorized\r\nConnection: close\r\nContent-Length: 0\r\n\r\n';
-      return void socket.end(refusal, () => socket.destroy());
+      return refuse(socket, '401 Unauthorized');
     }
     gate.prove(peerOf(socket));
     strip(request);
@@ -152,6 +159,12 @@ function answer(response: ServerResponse, status: number, text: string): void {
   // A visitor who gets one of these answers has nothing more to send, so the connection is closed.
   const headers = { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store', connection: 'close' };
   response.writeHead(status, headers).end(`${text}\n`);
+}
+
+function refuse(socket: Socket, status: string, text = ''): void {
+  const body = text === '' ? '' : `${text}\n`;
+  const headers = `Connection: close\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}`;
+  socket.end(`HTTP/1.1 ${status}\r\n${headers}\r\n\r\n${body}`, () => socket.destroy());
 }
 
 /**

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { request } from 'node:https';
 import { createHash } from 'node:crypto';
-import { connect as connectPlain, type AddressInfo } from 'node:net';
+import { connect as connectPlain } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
@@ -13,7 +13,7 @@ import type { ProxyClient } from '../../agent/proxy/client.js';
 import { silentLogger } from '../../shared/logger.js';
 import { ServerIdentity, fromFiles, type KeyAndCertificate } from '../../shared/server-identity.js';
 import { eventually } from '../../scripts/eventually.js';
-import { startProxy } from '../harness/proxy.js';
+import { freePort, listen, startProxy } from '../harness/proxy.js';
 import { certificateFor } from '../harness/certificate.js';
 import { ManualClock } from '../harness/manual-clock.js';
 
@@ -35,6 +35,11 @@ beforeAll(async () => {
     seen = incoming;
     response.end('the app');
   });
+  const planted = ['__Host-gpurent=ses_1; Path=/; Secure', `gpurent_1=2`, 'app=1'].map(
+    (each) => `Set-Cookie: ${each}\r\n`,
+  );
+  const upgraded = `HTTP/1.1 101 Yes\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n${planted.join('')}\r\n`;
+  app.on('upgrade', (_, socket) => socket.end(upgraded));
   const port = await listen(app);
   [hostPort, other] = [await freePort(), await freePort()];
   await write();
@@ -49,17 +54,6 @@ afterAll(() => {
   app.close();
   rmSync(folder, { recursive: true, force: true });
 });
-
-function listen(server: Server): Promise<number> {
-  return new Promise((resolve) => server.listen(0, HOST, () => resolve((server.address() as AddressInfo).port)));
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  const port = await listen(server);
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 async function write(): Promise<KeyAndCertificate> {
   const made = await certificateFor(NAME);
@@ -100,6 +94,21 @@ it('a guarded port speaks TLS where there is a certificate, and keeps its cookie
   expect(seen.headers['x-forwarded-proto']).toBe('https');
   expect((await visit('/', certificate)).status).toBe(401);
   await expect(fetch(`http://${HOST}:${hostPort}/?token=${TOKEN}`)).rejects.toThrow();
+});
+
+it('passes on no cookie of a control plane that a workload sets by its answer to a WebSocket', async () => {
+  const asked = request({
+    ...{ host: HOST, port: hostPort, path: `/?token=${TOKEN}`, ca: identity.current.certificate, servername: NAME },
+    ...{ agent: false, headers: { connection: 'Upgrade', upgrade: 'websocket' } },
+  });
+  const answered = new Promise<IncomingMessage>((resolve, reject) => {
+    asked.on('upgrade', (answer, socket) => {
+      socket.destroy();
+      resolve(answer);
+    });
+    asked.on('error', reject).end();
+  });
+  expect((await answered).headers).toMatchObject({ upgrade: 'websocket', 'set-cookie': ['app=1'] });
 });
 
 it('shows a newer certificate without being closed, and none that cannot be used', async () => {
