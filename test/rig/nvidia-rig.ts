@@ -45,7 +45,8 @@ export class NvidiaRig {
   /** What nvidia-smi says from now on, of all and of each alone. */
   report(): void {
     const gpus = this.gpus.map(describe);
-    for (const [index, { uuid }] of this.gpus.entries()) this.write(uuid, gpus.slice(index, index + 1));
+    for (const [index, { uuid }] of this.gpus.entries())
+      for (const name of [uuid, slotOf(index)]) this.write(name, gpus.slice(index, index + 1));
     this.write('report', gpus);
   }
 
@@ -81,6 +82,11 @@ export class NvidiaRig {
   private program(name: string, text: string): void {
     writeFileSync(join(this.bin, name), text, { mode: 0o755 });
   }
+}
+
+/** The name of a GPU in the list of the kernel's driver. */
+function slotOf(index: number): string {
+  return `0000:0${index + 1}:00.0`;
 }
 
 function describe({ uuid, faults = '', processes = [] }: RigGpu, index: number): string {

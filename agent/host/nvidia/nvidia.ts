@@ -3,6 +3,7 @@ import { promisify } from 'node:util';
 import { withTimeout, type Clock } from '../../../shared/clock.js';
 import { SetupError, messageOf } from '../../../shared/coded-error.js';
 import type { NvidiaAttach } from '../../config.js';
+import { kernelGpus, type ListedGpu } from './kernel-list.js';
 import { parseReport, type NvidiaGpu, type NvidiaReport } from './report.js';
 import { USE_QUERY, parseUse } from './use.js';
 import { parseXids } from './xid.js';
@@ -15,6 +16,26 @@ const OUTPUT = { maxBuffer: 64 * 1024 * 1024 };
 const CAPABILITIES = ['compute', 'utility', 'graphics', 'video'];
 /** Features of NVIDIA's container toolkit that an image can request by `NVIDIA_*` variables. Empty values refuse them. */
 const REFUSED = ['MIG_CONFIG_DEVICES', 'MIG_MONITOR_DEVICES', 'IMEX_CHANNELS', 'GDS', 'MOFED', 'GDRCOPY', 'NVSWITCH'];
+
+/** Where GPUs are known from while nvidia-smi lists none, and what then holds. */
+export interface NvidiaSources {
+  /** Returns the GPUs that were listed before this process; undefined: none were. */
+  remembered: () => Promise<GpuInventory | undefined>;
+  /** Returns the list of the kernel's driver. */
+  listed: () => Promise<ListedGpu[]>;
+  /** Whether the inventory fails if no GPU answers, as before an enrollment. Otherwise it shows what is known of them. */
+  mustAnswer: boolean;
+}
+
+const BEFORE_ENROLLMENT: NvidiaSources = { remembered: async () => undefined, listed: kernelGpus, mustAnswer: true };
+
+/** A GPU that nvidia-smi is asked for alone. */
+interface Sought extends Pick<Gpu, 'uuid' | 'model' | 'pciAddress'> {
+  known: Gpu | undefined;
+}
+
+/** What nvidia-smi says of one GPU: a report, or why there is none. */
+type Answer = NvidiaReport | string;
 
 /** The NVIDIA GPUs of the host's driver, read with nvidia-smi; containers get them by UUID, through Docker's device requests or CDI. */
 export class NvidiaGpus implements Omit<GpuDriver, 'passthrough'> {
@@ -29,6 +50,7 @@ export class NvidiaGpus implements Omit<GpuDriver, 'passthrough'> {
   constructor(
     private readonly clock: Clock,
     private readonly attach: NvidiaAttach = 'device-requests',
+    private readonly sources: NvidiaSources = BEFORE_ENROLLMENT,
   ) {}
 
   /** Switches persistence mode off, because it keeps the device of an unused GPU open. */
@@ -45,8 +67,8 @@ export class NvidiaGpus implements Omit<GpuDriver, 'passthrough'> {
   }
 
   /**
-   * Reads the GPUs. Throws SetupError if the first read fails. Later failures only make GPUs unhealthy, so that the host stays
-   * connected.
+   * Reads the GPUs; one by one if nvidia-smi fails for all of them. A GPU that does not answer is unhealthy, so that the others stay
+   * rented out. Throws SetupError if one must answer and none does.
    */
   inventory(): Promise<GpuInventory> {
     this.reading ??= this.refresh().finally(() => (this.reading = undefined));
@@ -79,26 +101,48 @@ export class NvidiaGpus implements Omit<GpuDriver, 'passthrough'> {
         throw new Error('nvidia-smi does not answer');
       });
     } catch (error) {
-      if (!this.last) throw unreadable(reasonOf(error), error);
-      this.last = { ...this.last, gpus: await this.oneByOne(this.last.gpus, reasonOf(error)) };
+      this.last = await this.oneByOne(error);
     }
     return this.last;
   }
 
   private async read(): Promise<GpuInventory> {
     const [{ gpus, driverVersion, cudaVersion }] = await Promise.all([this.query(), this.readXids()]);
+    if (gpus.length === 0) throw new Error('nvidia-smi lists no GPU');
     return { gpus: gpus.map((gpu, index) => this.judge(gpu, index)), driverVersion, cudaVersion };
   }
 
-  /** Queries each GPU alone, because nvidia-smi fails for all GPUs if one is gone. Those that do not answer become unhealthy. */
-  private oneByOne(gpus: readonly Gpu[], reason: string): Promise<Gpu[]> {
-    return Promise.all(
-      gpus.map(async (gpu) => {
-        const asked = withTimeout(this.clock, 2 * TIMEOUT_MS, this.query('-i', gpu.uuid), () => undefined);
-        const [found] = (await asked.catch(() => undefined))?.gpus ?? [];
-        return found ? this.judge(found, gpu.index) : { ...gpu, healthy: false, reason: shortened(reason) };
-      }),
-    );
+  /** Queries each known GPU alone, because nvidia-smi fails for all GPUs if one is gone. `cause`: why it has failed. */
+  private async oneByOne(cause: unknown): Promise<GpuInventory> {
+    const before = this.last ?? (await this.sources.remembered());
+    const sought = soughtOf(before?.gpus ?? [], await this.sources.listed());
+    const answers = await Promise.all(sought.map((gpu) => this.ask(gpu, reasonOf(cause))));
+    const reports = answers.filter((answer) => typeof answer !== 'string');
+    if (reports.length === 0 && this.sources.mustAnswer && !this.last) throw unreadable(reasonOf(cause), cause);
+    const gpus = sought.flatMap((gpu, index) => this.judgeAlone(gpu, answers[index] ?? ''));
+    const { driverVersion = '', cudaVersion = '' } = reports[0] ?? before ?? {};
+    return { gpus: gpus.map((gpu, index) => ({ ...gpu, index })), driverVersion, cudaVersion };
+  }
+
+  /** Asks for one GPU. `otherwise`: the reason of one that says nothing. */
+  private async ask({ uuid, pciAddress }: Sought, otherwise: string): Promise<Answer> {
+    const asked = this.query('-i', uuid || `${pciAddress}.0`);
+    try {
+      const report = await withTimeout(this.clock, 2 * TIMEOUT_MS, asked, () => undefined);
+      return report?.gpus[0] ? report : otherwise;
+    } catch (error) {
+      return reasonOf(error) || otherwise;
+    }
+  }
+
+  /** Returns nothing for a GPU of which neither the driver nor this host knows the UUID: the control plane cannot name it. */
+  private judgeAlone({ known, uuid, model, pciAddress }: Sought, answer: Answer): Gpu[] {
+    const found = typeof answer === 'string' ? undefined : answer.gpus[0];
+    if (found) return [this.judge(found, 0)];
+    if (uuid === '') return [];
+    const traits = known ?? { uuid, index: 0, model, memoryMb: 0, processes: [], pciAddress };
+    const reasons = [typeof answer === 'string' ? answer : '', this.xids.get(pciAddress) ?? ''].filter(Boolean);
+    return [{ ...traits, healthy: false, reason: shortened(reasons.join('; ') || 'nvidia-smi does not answer') }];
   }
 
   private judge({ faults, isKeptAwake: _, ...gpu }: NvidiaGpu, index: number): Gpu {
@@ -121,6 +165,16 @@ export class NvidiaGpus implements Omit<GpuDriver, 'passthrough'> {
       this.xids.set(pciAddress, `the driver has reported Xid ${number} (${text}); reboot the host`);
     }
   }
+}
+
+/** Joins what this host knows of its GPUs and what the kernel's driver lists, in the order of the slots. */
+function soughtOf(known: readonly Gpu[], listed: readonly ListedGpu[]): Sought[] {
+  const isSame = (gpu: Gpu, other: ListedGpu) =>
+    other.uuid === '' ? gpu.pciAddress === other.pciAddress : gpu.uuid === other.uuid;
+  const others = listed.filter((other) => !known.some((gpu) => isSame(gpu, other)));
+  return [...known.map((gpu) => ({ ...gpu, known: gpu })), ...others.map((gpu) => ({ ...gpu, known: undefined }))].sort(
+    (one, other) => one.pciAddress.localeCompare(other.pciAddress),
+  );
 }
 
 /** Cuts a reason to the length that the control plane accepts. */

@@ -1,6 +1,6 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { messageOf } from '../../../shared/coded-error.js';
-import type { GpuInventory } from '../gpus/driver.js';
+import type { Gpu, GpuInventory } from '../gpus/driver.js';
 
 /** Remembers which GPU is in which slot, because the driver does not know a GPU that is in a virtual machine. */
 export class GpuStateFile {
@@ -14,10 +14,7 @@ export class GpuStateFile {
 
   /** Returns the last inventory written; undefined if there is none. */
   async read(): Promise<GpuInventory | undefined> {
-    this.noted ??= await readFile(this.file, 'utf8').then(
-      (text) => JSON.parse(text) as GpuInventory,
-      () => undefined,
-    );
+    this.noted ??= await readFile(this.file, 'utf8').then(inventoryIn, () => undefined);
     return this.noted;
   }
 
@@ -39,4 +36,22 @@ export class GpuStateFile {
 function textOf({ gpus, ...versions }: GpuInventory): string {
   const kept = gpus.map((gpu) => ({ ...gpu, healthy: true, reason: '', processes: [] }));
   return JSON.stringify({ ...versions, gpus: kept });
+}
+
+/** Returns the inventory in a text; undefined if it is none, as after a disk was full. */
+function inventoryIn(text: string): GpuInventory | undefined {
+  try {
+    const { gpus, driverVersion, cudaVersion } = JSON.parse(text) as Partial<Record<keyof GpuInventory, unknown>>;
+    if (!Array.isArray(gpus) || !gpus.every(isGpu)) return undefined;
+    if (typeof driverVersion !== 'string' || typeof cudaVersion !== 'string') return undefined;
+    return { gpus, driverVersion, cudaVersion };
+  } catch {
+    return undefined;
+  }
+}
+
+function isGpu(value: unknown): value is Gpu {
+  const { uuid, model, pciAddress, memoryMb, processes } = (value ?? {}) as Partial<Record<keyof Gpu, unknown>>;
+  const areTexts = [uuid, model, pciAddress].every((text) => typeof text === 'string');
+  return areTexts && typeof memoryMb === 'number' && Array.isArray(processes);
 }
