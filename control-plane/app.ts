@@ -1,9 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
-import type { AddressInfo } from 'node:net';
-import { parseAddress } from '../shared/addresses.js';
 import { systemClock, type Clock } from '../shared/clock.js';
-import { SetupError, messageOf } from '../shared/coded-error.js';
 import { randomIds, type Ids } from '../shared/ids.js';
 import type { Logger } from '../shared/logger.js';
 import { NO_KEEPALIVE } from '../shared/protocol.js';
@@ -16,6 +13,7 @@ import { readConsole } from './http/console/files.js';
 import { Metrics } from './http/metrics.js';
 import { currentAddress, currentRequest } from './http/run-handlers.js';
 import { createHttpServer } from './http/server.js';
+import { closeHttp, listen } from './listen.js';
 import { issuerFetcher } from './outbound/fetch-issuer.js';
 import { OpenIdClient } from './outbound/openid.js';
 import { webhookPoster, type OutboundOptions } from './outbound/post-webhook.js';
@@ -64,6 +62,7 @@ import { keepMeasurements, writeMeasurements } from './services/measurements/kee
 import { beginTerm } from './services/connections/term.js';
 import { adoptNextKey, prepareNextKey, readNextKey } from './secret-key.js';
 import { backUp } from './store/backup.js';
+import { ageOf, readCopies } from './store/copies.js';
 import { ScheduledBackups } from './store/scheduled-backups.js';
 import { Store, type Tx } from './store/store.js';
 import { Workers, type Worker } from './workers/workers.js';
@@ -82,9 +81,6 @@ export interface Overrides {
   /** Notices no dead host by keepalive: where hosts are in this process, they cannot answer while it computes. */
   hostsAreHere?: boolean;
 }
-
-/** A start request waits up to ten seconds for its host. */
-const DRAIN_MS = 15_000;
 
 /** Every worker: `WorkerName` lists those that use cases nudge; the others run only once a second. */
 type Job =
@@ -213,7 +209,12 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     logger,
     defer,
   );
-  const metrics = new Metrics(() => backups?.overdueMs ?? 0, clock, countDestroyed(platform));
+  const metrics = new Metrics(
+    () => backups?.overdueMs ?? 0,
+    clock,
+    countDestroyed(platform),
+    () => readCopies(config.database).map((place) => ({ target: place.target, ageMs: ageOf(place, clock.now()) })),
+  );
   const gateway = new Gateway(platform, logger, overrides.hostsAreHere ? NO_KEEPALIVE : {});
   let http: FastifyInstance | undefined;
   let identities: Identities | undefined;
@@ -365,26 +366,6 @@ async function openIdentities(
     operators?.close();
     throw error;
   }
-}
-
-/** Finishes open requests within the longest time that a request can take, then closes the remaining connections. */
-async function closeHttp(http: FastifyInstance | undefined, clock: Clock): Promise<void> {
-  if (!http) return;
-  const cut = clock.schedule(DRAIN_MS, () => http.server.closeAllConnections());
-  await http.close();
-  cut.cancel();
-}
-
-/** Binds `host:port` (port 0: any) and returns the address bound. Throws SetupError. */
-async function listen(http: FastifyInstance, address: string): Promise<string> {
-  const at = parseAddress('GPURENT_HTTP_ADDRESS', address);
-  try {
-    await http.listen(at);
-  } catch (error) {
-    throw new SetupError(`cannot serve HTTP on ${address}: ${messageOf(error)}`, { cause: error });
-  }
-  const { port } = http.server.address() as AddressInfo;
-  return address.replace(/:\d+$/, `:${port}`);
 }
 
 /** Returns the id of this boot of the machine; null: the kernel does not tell. */

@@ -52,6 +52,7 @@ export class Metrics {
     info: this.gauge('control_plane_info', 'The version of the control plane; the value is always 1', 'version'),
     ready: this.gauge('ready', '1 if the database can be written, else 0'),
     backupOverdue: this.gauge('backup_overdue_seconds', 'How many seconds the scheduled backup is overdue'),
+    copyAge: this.gauge('copy_age_seconds', 'How old the newest copy is that gpurent-copies has made', 'target'),
     hostsFailing: this.gauge(
       'hosts_failing',
       'Hosts on which commands of at least three organizations failed in the last 15 minutes',
@@ -88,11 +89,15 @@ export class Metrics {
     pendingWebhooks: this.gauge('webhooks_pending', 'Deliveries to webhook endpoints that are pending'),
   };
 
-  /** `backupOverdueMs` returns how long the scheduled backup is overdue; `destroyed` is the number of destroyed instances at the start. */
+  /**
+   * `backupOverdueMs` returns how long the scheduled backup is overdue, `copyAges` the age of the newest copy in each place;
+   * `destroyed` is the number of destroyed instances at the start.
+   */
   constructor(
     private readonly backupOverdueMs: () => number,
     clock: Pick<Clock, 'monotonic'>,
     private destroyed: number,
+    private readonly copyAges: () => readonly { target: string; ageMs: number }[] = () => [],
   ) {
     this.failingHosts = new FailingHosts(clock);
     collectDefaultMetrics({ register: this.registry });
@@ -151,6 +156,7 @@ export class Metrics {
     info.set({ version: VERSION }, 1);
     ready.set(overview ? 1 : 0);
     backupOverdue.set(this.backupOverdueMs() / 1000);
+    for (const { target, ageMs } of this.copyAges()) this.gauges.copyAge.set({ target }, ageMs / 1000);
     this.gauges.eventStreams.set(openStreams);
     this.gauges.hostsFailing.set(this.failingHosts.ids().length);
     this.showWorkers(workers);

@@ -58,6 +58,9 @@ install_program() {
   cat >"/usr/local/bin/$program" <<EOF
 #!/bin/sh
 umask 077
+# cron gives a short PATH.
+PATH=\${PATH:+\$PATH:}/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+export PATH
 $become
 export $variable="\${$variable:-$config}" NODE_ENV=production
 exec $node $main "\$@"
@@ -74,7 +77,7 @@ install_config() {
 }
 
 # install_unit UNIT: installs a unit if it has changed. A reload of systemd can take GPUs from running containers, so it reloads
-# only then.
+# only then. A timer is enabled by whoever wants it.
 install_unit() {
   local unit=/etc/systemd/system/$1
   sed "s|@NODE@|$node|" "$release/packaging/$1" >"$unit.new"
@@ -84,14 +87,15 @@ install_unit() {
   fi
   mv "$unit.new" "$unit"
   systemctl daemon-reload
-  if grep -q '^\[Install\]' "$unit"; then systemctl enable --quiet "$1"; fi
+  if [[ "$1" != *.timer ]] && grep -q '^\[Install\]' "$unit"; then systemctl enable --quiet "$1"; fi
 }
 
 # remove_program PROGRAM UNIT...: removes a program. Its data and the release of the other program stay.
 remove_program() {
   local program=$1 unit
   shift
-  systemctl disable --now --quiet "$@" 2>/dev/null || true
+  # One by one: systemctl does nothing at all if an older release has not installed one of them.
+  for unit in "$@"; do systemctl disable --now --quiet "$unit" 2>/dev/null || true; done
   for unit in "$@"; do rm -f "/etc/systemd/system/$unit"; done
   rm -f "/usr/local/bin/$program" "$prefix/${program#gpurent-}"
   systemctl daemon-reload

@@ -46,6 +46,7 @@ const TIMES: Readonly<Record<string, Times>> = {
   GpurentDown: { bad: [], fires: minutes(2), well: [INFO], labels: {} },
   GpurentNotReady: times('gpurent_ready', 0, minutes(1), 1),
   GpurentBackupOverdue: times('gpurent_backup_overdue_seconds', 3_601, 0, 3_600),
+  GpurentCopyOld: times('gpurent_copy_age_seconds', 108_001, 0, 108_000, { target: '/copies' }),
   GpurentHostAway: times('gpurent_hosts', 1, minutes(5), 0, { state: 'away' }),
   GpurentCommandsStuck: times('gpurent_commands_oldest_seconds', 901, 0, 900, { kind: 'stop' }),
   GpurentQuarantine: times('gpurent_workloads_quarantined', 1, 0, 0),

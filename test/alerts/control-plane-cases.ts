@@ -12,6 +12,7 @@ import type { FakeAgent } from '../harness/fake-agent.js';
 import { TestSmtp } from '../harness/smtp.js';
 import { HOUR_MS, MINUTE_MS, type AlertCase } from './cases.js';
 import type { Installation } from './installation.js';
+import { oldCopy } from './old-copy.js';
 
 interface Deploy {
   offer_id: string;
@@ -411,6 +412,7 @@ export const controlPlaneCases: Readonly<Record<string, readonly AlertCase[]>> =
   GpurentDown: [down],
   GpurentNotReady: [fullDatabase],
   GpurentBackupOverdue: overdueBackups,
+  GpurentCopyOld: [oldCopy],
   GpurentHostAway: [hostsAway, hostDeleted],
   GpurentCommandsStuck: [stuckDestroy],
   GpurentQuarantine: [quarantine],

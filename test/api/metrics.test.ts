@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { InstanceBody } from '../harness/api-client.js';
@@ -65,6 +66,16 @@ it('counts a host that an operator has declared lost as that, and waits for noth
   const after = await scrape();
   expect(after).toMatchObject({ 'gpurent_hosts{state="away"}': 0, 'gpurent_hosts{state="lost"}': 1 });
   expect(after['gpurent_commands_open{kind="destroy"}']).toBeUndefined();
+});
+
+it('shows the age of each copy that gpurent-copies has made', async () => {
+  expect(Object.keys(await scrape()).filter((name) => name.startsWith('gpurent_copy'))).toEqual([]);
+  const anHourAgo = Math.floor(test.clock.now() / 1_000) - 3_600;
+  writeFileSync(`${test.databaseFile}.copies`, `${anHourAgo}\t/copies\nnever\tsftp://copies.example/x\n`);
+  const shown = await scrape();
+  expect(shown['gpurent_copy_age_seconds{target="/copies"}']).toBeCloseTo(3_600, -1);
+  // Number() does not read Prometheus' +Inf.
+  expect(shown).toHaveProperty(['gpurent_copy_age_seconds{target="sftp://copies.example/x"}'], NaN);
 });
 
 it('says so while the database cannot be used', async () => {

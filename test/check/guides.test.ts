@@ -201,7 +201,12 @@ it('npm installs files and packages that are meant, never a repository of a stra
 
 it('settings that the day-two guide names are read', () => {
   const settings = [...read('docs/day-two.md').matchAll(/GPURENT_[A-Z_]*[A-Z]/g)].map(([name]) => name);
-  const readers = ['control-plane/config.ts', 'control-plane/payments/stripe.ts', 'agent/config.ts'];
+  const readers = [
+    'control-plane/config.ts',
+    'control-plane/payments/stripe.ts',
+    'agent/config.ts',
+    'packaging/gpurent-copies',
+  ];
   const known = readers.map(read).join('');
   expect(settings.length).toBeGreaterThan(5);
   expect(settings.filter((name) => !known.includes(name))).toEqual([]);
