@@ -117,6 +117,28 @@ export function missingJumps(table: FilterTable): string[] {
   ];
 }
 
+/**
+ * Tells whether the own chains decide about every packet of renters before any other rule can let it pass. This also holds where the
+ * jumps are not where {@link missingJumps} wants them, such as after Docker has moved its own rules at the creation of a network.
+ */
+export function isRefusing(table: FilterTable): boolean {
+  const [first = ''] = table.get('FORWARD') ?? [];
+  const [entry = ''] = first === `-j ${DOCKER_CHAIN}` ? (table.get(DOCKER_CHAIN) ?? []) : [first];
+  const isForwardGuarded =
+    entry === jumpTo(EGRESS_CHAIN) || (entry === jumpTo(FORWARD_CHAIN) && decides(table, FORWARD_CHAIN));
+  return (
+    table.get('INPUT')?.[0] === jumpTo(INPUT_CHAIN) &&
+    decides(table, INPUT_CHAIN) &&
+    isForwardGuarded &&
+    decides(table, EGRESS_CHAIN)
+  );
+}
+
+/** A chain of ours that is whole ends by refusing packets, or hands them to the chain that does. */
+function decides(table: FilterTable, chain: string): boolean {
+  return /^-j (DROP|GPURENT-EGRESS)$|-j REJECT /.test(table.get(chain)?.at(-1) ?? '');
+}
+
 function missingJump(table: FilterTable, from: string, chain: string): string[] {
   return isOnlyAt(table, from, chain, 0) ? [] : [...deletions(table, from, chain), `-I ${from} 1 ${jumpTo(chain)}`];
 }

@@ -3,6 +3,7 @@ import {
   BRIDGE_PREFIX,
   ipv4Rules,
   ipv6Rules,
+  isRefusing,
   missingJumps,
   ownRules,
   parseFilterTable,
@@ -169,6 +170,29 @@ describe('What iptables-save prints', () => {
     ['a jump for renters alone', { INPUT: ['-j GPURENT-INPUT'], FORWARD: [OUT] }, [`-I INPUT 1 ${IN}`]],
   ])('is mended where it lacks %s', (_, chains, lines) => {
     expect(missing(chains)).toEqual(lines);
+  });
+
+  it.each([
+    ['as the agent has written them', { FORWARD: [DOCKER, GUARD, '-j OTHER'], 'DOCKER-USER': [OUT] }, true],
+    [
+      'after Docker has moved its chains for a new network',
+      { FORWARD: [DOCKER, '-j DOCKER-FORWARD', GUARD], 'DOCKER-USER': [OUT] },
+      true,
+    ],
+    ['while Docker moves its chain', { FORWARD: [GUARD, '-j OTHER'], 'DOCKER-USER': [OUT] }, true],
+    ['with two copies of a jump', { FORWARD: [OUT, OUT] }, true],
+    ['behind another rule', { FORWARD: ['-j OTHER', GUARD] }, false],
+    ['behind another rule of Docker’s chain', { FORWARD: [DOCKER, GUARD], 'DOCKER-USER': ['-j OTHER', OUT] }, false],
+    ['with nothing in Docker’s chain', { FORWARD: [DOCKER, '-j OTHER'], 'DOCKER-USER': [] }, false],
+    ['without a jump', { FORWARD: ['-j OTHER'] }, false],
+    ['with an emptied chain', { FORWARD: [OUT], 'GPURENT-EGRESS': [] }, false],
+  ] as [string, Record<string, string[]>, boolean][])('refuses packets %s', (_, chains, refuses) => {
+    for (const own of [rules, ipv6Rules()]) {
+      const written = parseFilterTable(own);
+      const table = new Map([...written, ...parseFilterTable(saved({ INPUT: [IN, '-j OTHER'], ...chains }))]);
+      expect(isRefusing(table)).toBe(refuses);
+      expect(isRefusing(new Map([...table, ['INPUT', ['-j OTHER', IN]]]))).toBe(false);
+    }
   });
 
   it('tells the own rules apart, and their order', () => {

@@ -10,6 +10,7 @@ import {
   egressMbit,
   ipv4Rules,
   ipv6Rules,
+  isRefusing,
   jumpTo,
   missingJumps,
   ownRules,
@@ -58,10 +59,10 @@ export class EgressGuard {
     return this.ensure();
   }
 
-  /** Tells whether the rules are now the first that apply to renters' packets. */
+  /** Tells whether renters' packets meet the rules now before any other rule can let them pass. */
   async stands(): Promise<boolean> {
     const tables = await Promise.all(tools().map(readTable)).catch(() => []);
-    return tables.length > 0 && tables.every((table) => missingJumps(table).length === 0);
+    return tables.length > 0 && tables.every(isRefusing);
   }
 
   /** Returns the limit for what all instances send together, in megabits per second. */
