@@ -253,6 +253,7 @@ export async function createAgent(
       ...made.known.hostKeys.parts,
       answers: speaksHttp,
     },
+    certificates: () => [...renewed.terms(), ...(shown ? [{ name: 'web', expiresAt: shown.expiresAt }] : [])],
     instruments: { locate: (instanceId) => runtime.locate(instanceId), accounts: readAccounts, diskUse: diskUseOf },
     upkeep: {
       'the guard of egress': () => guard.rewrite(),

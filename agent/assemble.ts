@@ -68,6 +68,8 @@ export interface Parts {
     /** Returns why SSH host keys could not be read the last time; empty if they could. */
     hostKeyFault: () => string;
   };
+  /** Returns when the certificates of this host end. */
+  certificates: () => Snapshot['certificates'];
   /** How the host measures what workloads use; null: it does not. */
   instruments: Instruments | null;
   /** The doctor's checks, whose findings are reported; none: none are. */
@@ -194,12 +196,13 @@ async function rebuildJournal(runtime: Runtime, journal: Journal, logger: Logger
 }
 
 /** Returns what the host shows now; of Docker nothing while it does not answer. */
-async function readHost({ runtime, gpus, journal, web, diskFreeGb }: Parts, dockerAvailable: boolean) {
+async function readHost({ runtime, gpus, journal, web, certificates, diskFreeGb }: Parts, dockerAvailable: boolean) {
   const listed = dockerAvailable ? await runtime.list() : [];
   return {
     ...(await gpus.inventory()),
     unanswered: runtime.unansweredCalls(),
     hostKeyFault: web.hostKeyFault(),
+    certificates: certificates(),
     diskFreeGb: dockerAvailable ? await diskFreeGb() : 0,
     workloads: listed.map((workload) => statusOf(workload, journal)),
   };

@@ -4,11 +4,11 @@ import { systemClock, type Clock } from '../shared/clock.js';
 import { randomIds, type Ids } from '../shared/ids.js';
 import type { Logger } from '../shared/logger.js';
 import { NO_KEEPALIVE } from '../shared/protocol.js';
-import { ServerIdentity, fromFiles, type IdentitySource } from '../shared/server-identity.js';
-import type { Config, TlsSettings } from './config.js';
+import { openCertificates, type Certificates } from './certificates.js';
+import type { Config } from './config.js';
 import type { WorkerName } from './domain/worker-name.js';
 import { Gateway } from './grpc/gateway.js';
-import { HostTls, type Identities } from './grpc/host-tls.js';
+import { HostTls } from './grpc/host-tls.js';
 import { readConsole } from './http/console/files.js';
 import { Metrics } from './http/metrics.js';
 import { currentAddress, currentRequest } from './http/run-handlers.js';
@@ -17,7 +17,6 @@ import { closeHttp, listen } from './listen.js';
 import { issuerFetcher } from './outbound/fetch-issuer.js';
 import { OpenIdClient } from './outbound/openid.js';
 import { webhookPoster, type OutboundOptions } from './outbound/post-webhook.js';
-import { ownMade } from './own-certificate.js';
 import { SmtpTransport } from './mail/smtp.js';
 import { manualPayments } from './payments/manual.js';
 import { createOperator } from './services/accounts/accounts.js';
@@ -210,29 +209,31 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     defer,
   );
   const metrics = new Metrics(
-    () => backups?.overdueMs ?? 0,
+    {
+      backupOverdueMs: () => backups?.overdueMs ?? 0,
+      certificates: () => certificates?.terms() ?? [],
+      copyAges: () => readCopies(config.database).map((place) => ({ target: place.target, ageMs: ageOf(place, clock.now()) })),
+    },
     clock,
     countDestroyed(platform),
-    () => readCopies(config.database).map((place) => ({ target: place.target, ageMs: ageOf(place, clock.now()) })),
   );
   const gateway = new Gateway(platform, logger, overrides.hostsAreHere ? NO_KEEPALIVE : {});
   let http: FastifyInstance | undefined;
-  let identities: Identities | undefined;
+  let certificates: Certificates | undefined;
 
   return {
     platform,
     workers,
     async start({ heartbeat } = { heartbeat: true }) {
       const { tls } = config;
-      if (tls.http || tls.grpc) identities = await openIdentities(platform.authority, tls, clock, logger);
+      if (tls.http || tls.grpc) certificates = await openCertificates(platform.authority, tls, clock, logger);
       if (tls.grpc && !tls.files) platform.authorityFingerprint = await platform.authority.fingerprint();
-      const shown = tls.http ? identities?.identity : undefined;
+      const shown = tls.http ? certificates?.identity : undefined;
       // A large fleet takes part of a second to read: nobody waits for that yet.
       fleetOf(platform).machines();
       const consoleFiles = config.consoleFolder === undefined ? undefined : readConsole(config.consoleFolder);
       http = await createHttpServer(platform, logger, config.rateLimits, metrics, shown, consoleFiles);
-      const hostSide =
-        tls.grpc && identities ? new HostTls(identities, await platform.authority.certificate()) : undefined;
+      const hostSide = tls.grpc && certificates ? new HostTls(certificates, certificates.authority) : undefined;
       const addresses = {
         http: await listen(http, config.httpAddress),
         grpc: await gateway.listen(config.grpcAddress, hostSide),
@@ -241,11 +242,10 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
       backups?.start();
       return addresses;
     },
-    reload: async () => identities?.identity.refresh(),
+    reload: async () => certificates?.identity.refresh(),
     createOperator: (email, password) => createOperator(platform, { email, password }),
     async stop() {
-      identities?.identity.close();
-      identities?.own.close();
+      certificates?.close();
       await closeHttp(http, clock);
       await gateway.close();
       await workers.stop();
@@ -343,27 +343,6 @@ function openEncryption(store: Store, { secretKey, secretKeyFile }: Config, cloc
     return encryption;
   } catch (error) {
     store.close();
-    throw error;
-  }
-}
-
-/**
- * Opens the certificates of the control plane: the operator's, if one is set, and the one of its own authority, which hosts
- * trust.
- */
-async function openIdentities(
-  authority: Authority,
-  tls: TlsSettings,
-  clock: Clock,
-  logger: Logger,
-): Promise<Identities> {
-  const open = (source: IdentitySource) => ServerIdentity.open(source, clock, logger);
-  const operators = tls.files && (await open(fromFiles(tls.files)));
-  try {
-    const own = await open(ownMade(() => authority.certifyServer(tls.names), clock));
-    return { own, identity: operators ?? own };
-  } catch (error) {
-    operators?.close();
     throw error;
   }
 }

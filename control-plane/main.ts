@@ -9,6 +9,7 @@ import { fileTroubleOf, isFileTrouble } from '../shared/file-access.js';
 import { createLogger, type Logger } from '../shared/logger.js';
 import { tellReady } from '../shared/systemd.js';
 import { VERSION } from '../shared/version.js';
+import { reloadCertificate } from './certificates.js';
 import { createControlPlane, forgetSecrets, rotateKey, type ControlPlane } from './app.js';
 import { databaseOf, parseConfig } from './config.js';
 import { readEnvironment, readNotifySocket } from './env.js';
@@ -78,6 +79,15 @@ program
   .action(async () => {
     const { httpAddress, tls } = parseConfig(readEnvironment());
     process.stdout.write(`${await askReadiness(httpAddress, tls.http)}\n`);
+  });
+
+program
+  .command('reload')
+  .description('have the daemon read its certificate again; fails, with the reason, if that cannot be used')
+  .requiredOption('--pid <pid>', 'the process of the daemon; systemd gives it', Number)
+  .action(async ({ pid }: { pid: number }) => {
+    const { tls } = parseConfig(readEnvironment());
+    process.stdout.write(`${await reloadCertificate(tls, pid, systemClock.now())}\n`);
   });
 
 program

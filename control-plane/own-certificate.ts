@@ -1,4 +1,4 @@
-import { X509Certificate } from 'node:crypto';
+import { expiryOf } from '../shared/certificate-term.js';
 import type { Clock } from '../shared/clock.js';
 import type { IdentitySource, KeyAndCertificate } from '../shared/server-identity.js';
 import { DAY_MS } from '../shared/time.js';
@@ -9,11 +9,7 @@ const RENEW_BEFORE_MS = 30 * DAY_MS;
 export function ownMade(make: () => Promise<KeyAndCertificate>, clock: Clock): IdentitySource {
   let made: KeyAndCertificate | undefined;
   return async () => {
-    if (!made || endOf(made) - clock.now() < RENEW_BEFORE_MS) made = await make();
+    if (!made || expiryOf(made.certificate) - clock.now() < RENEW_BEFORE_MS) made = await make();
     return made;
   };
-}
-
-function endOf({ certificate }: KeyAndCertificate): number {
-  return Date.parse(new X509Certificate(certificate).validTo);
 }

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { ExpiryWarnings, expiryOf } from './certificate-term.js';
 import { HOUR_MS } from './time.js';
 import { createSecureContext } from 'node:tls';
 import type { Clock, Timer } from './clock.js';
@@ -27,13 +28,21 @@ export class ServerIdentity {
   private shown: KeyAndCertificate | undefined;
   private timer: Timer | undefined;
   private closed = false;
+  private readonly warnings: ExpiryWarnings;
   private readonly listeners: ((shown: KeyAndCertificate) => void)[] = [];
 
   private constructor(
     private readonly source: IdentitySource,
     private readonly clock: Clock,
     private readonly logger: Logger,
-  ) {}
+  ) {
+    this.warnings = new ExpiryWarnings(
+      clock,
+      logger,
+      'the certificate for TLS',
+      'clients refuse a certificate that has expired; renew it',
+    );
+  }
 
   /** Reads the first certificate. Rejects with SetupError if it cannot be used. */
   static async open(source: IdentitySource, clock: Clock, logger: Logger): Promise<ServerIdentity> {
@@ -50,13 +59,18 @@ export class ServerIdentity {
     return this.shown;
   }
 
+  /** In ms since 1970 UTC. */
+  get expiresAt(): number {
+    return expiryOf(this.current.certificate);
+  }
+
   /** Calls `listener` with the certificate now and after each change. */
   follow(listener: (shown: KeyAndCertificate) => void): void {
     this.listeners.push(listener);
     listener(this.current);
   }
 
-  /** Reads the certificate now. Keeps the present one, and logs why, if the new one cannot be used. */
+  /** Reads the certificate now, and logs it if it ends soon. Keeps the present one, and logs why, if the new one cannot be used. */
   async refresh(): Promise<void> {
     await this.look().catch((error: unknown) =>
       this.logger.error(
@@ -78,11 +92,24 @@ export class ServerIdentity {
 
   private async look(): Promise<void> {
     const found = await this.source();
-    if (found.certificate === this.shown?.certificate && found.key === this.shown.key) return;
-    createSecureContext({ cert: found.certificate, key: found.key });
+    if (found.certificate !== this.shown?.certificate || found.key !== this.shown.key) this.show(found);
+    this.warnings.note(this.expiresAt);
+  }
+
+  private show(found: KeyAndCertificate): void {
+    const now = this.clock.now();
+    const expiresAt = requirePair(found);
+    if (expiresAt <= now && this.shown && this.expiresAt > now)
+      throw new Error(`it has expired on ${new Date(expiresAt).toISOString()}`);
     this.shown = found;
     for (const listener of this.listeners) listener(found);
   }
+}
+
+/** Returns when the certificate ends, in ms since 1970 UTC. Throws if it is none, or if the key is not its key. */
+export function requirePair({ certificate, key }: KeyAndCertificate): number {
+  createSecureContext({ cert: certificate, key });
+  return expiryOf(certificate);
 }
 
 /** Returns a source that reads a certificate with its chain, and its key, from their files. */

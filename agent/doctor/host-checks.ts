@@ -5,6 +5,7 @@ import { isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { createSecureContext } from 'node:tls';
 import { promisify } from 'node:util';
+import { expiryWords } from '../../shared/certificate-term.js';
 import { messageOf } from '../../shared/coded-error.js';
 import { fromFiles } from '../../shared/server-identity.js';
 import type { AgentConfig } from '../config.js';
@@ -80,7 +81,11 @@ async function checkLinks(config: AgentConfig) {
         `their certificate expired on ${certificate.validTo}`,
         'renew it; the agent reads it again every hour',
       );
-    return (isIP(address) === 0 ? certificate.checkHost(address) : certificate.checkIP(address))
+    const isFor = isIP(address) === 0 ? certificate.checkHost(address) : certificate.checkIP(address);
+    const words = expiryWords(Date.parse(certificate.validTo), Date.now());
+    if (isFor && words !== undefined)
+      return doubtful(`their certificate ${words}`, 'renew it; the agent reads it again every hour');
+    return isFor
       ? good(`use TLS, with a certificate that expires on ${certificate.validTo}`)
       : bad(
           `their certificate is not for ${address}`,

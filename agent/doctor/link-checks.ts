@@ -1,3 +1,4 @@
+import { expiryOf, expiryWords } from '../../shared/certificate-term.js';
 import type { Clock } from '../../shared/clock.js';
 import { messageOf } from '../../shared/coded-error.js';
 import type { AgentConfig } from '../config.js';
@@ -5,7 +6,7 @@ import { remedyOf } from '../domain/link-remedy.js';
 import type { LinkFailure } from '../link/failure.js';
 import { loadIdentity, type Identity } from '../link/identity.js';
 import { probe } from '../link/probe.js';
-import { bad, good, type Check, type Finding } from './finding.js';
+import { bad, doubtful, good, type Check, type Finding } from './finding.js';
 
 /** What the checks read of the daemon's status. A daemon of an older release sends only `connected`. */
 interface Standing {
@@ -36,15 +37,26 @@ async function checkLink(stateDir: string, clock: Clock, ask: AskDaemon): Promis
   } catch (error) {
     return [bad('this host is not enrolled', messageOf(error))];
   }
+  const term = termOf(identity, clock.now());
   try {
-    return [judgeStanding(identity, await ask())];
+    return [judgeStanding(identity, await ask()), ...term];
   } catch (error) {
     const silent = bad(
       messageOf(error),
       'run "systemctl start gpurent-agent"; if it does not stay up, "journalctl -u gpurent-agent -n 50" says why',
     );
-    return [silent, judgeAnswer(identity, await probe(identity, clock))];
+    return [silent, judgeAnswer(identity, await probe(identity, clock)), ...term];
   }
+}
+
+/** The agent renews its certificate every month, so one that ends within two weeks was not renewed for eleven. */
+function termOf({ proof }: Identity, now: number): Finding[] {
+  if (proof.kind !== 'certificate') return [];
+  const words = expiryWords(expiryOf(proof.certificate), now);
+  if (words === undefined) return [];
+  const remedy =
+    'let the agent reach the control plane, so that it is renewed; once it has expired, enroll this host again with a token for its machine';
+  return [doubtful(`the certificate of this host ${words}`, remedy)];
 }
 
 function judgeStanding({ controlPlane }: Identity, { connected, refusal, disconnected }: Standing): Finding {

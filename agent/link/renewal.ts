@@ -1,5 +1,6 @@
 import { Metadata } from '@grpc/grpc-js';
 import { X509Certificate } from 'node:crypto';
+import { ExpiryWarnings, expiryOf, type CertificateTerm } from '../../shared/certificate-term.js';
 import type { Clock, Timer } from '../../shared/clock.js';
 import { messageOf } from '../../shared/coded-error.js';
 import type { RenewResponse } from '../../shared/gen/gpurent/agent/v1/agent.js';
@@ -17,15 +18,29 @@ const DEADLINE_MS = 15_000;
 export class RenewedIdentity {
   private timer: Timer | undefined;
   private stopped = false;
+  private readonly warnings: ExpiryWarnings;
 
   constructor(
     private identity: Identity,
     private readonly stateDir: string,
     private readonly clock: Clock,
     private readonly logger: Logger,
-  ) {}
+  ) {
+    this.warnings = new ExpiryWarnings(
+      clock,
+      logger,
+      'the certificate of this host',
+      'the control plane refuses the host once it has expired; "gpurent-agent doctor" says why it was not renewed',
+    );
+  }
 
   readonly current = (): Identity => this.identity;
+
+  /** Returns when the certificate ends; nothing for a host that has none. */
+  terms(): CertificateTerm[] {
+    const { proof } = this.identity;
+    return proof.kind === 'certificate' ? [{ name: 'host', expiresAt: expiryOf(proof.certificate) }] : [];
+  }
 
   start(): void {
     void this.renewIfDue()
@@ -35,6 +50,7 @@ export class RenewedIdentity {
         ),
       )
       .finally(() => {
+        for (const { expiresAt } of this.terms()) this.warnings.note(expiresAt);
         if (!this.stopped) this.timer = this.clock.schedule(HOUR_MS, () => this.start());
       });
   }

@@ -1,4 +1,5 @@
 import { Gauge, Registry, collectDefaultMetrics } from 'prom-client';
+import { systemClock, type Clock } from '../../shared/clock.js';
 import type { Snapshot } from './snapshot.js';
 
 /** The metrics for Prometheus: gauges that are set from a snapshot at each scrape. */
@@ -13,11 +14,16 @@ export class Metrics {
     gpuHealthy: this.gauge('agent_gpu_healthy', 'Whether a GPU is healthy', 'uuid', 'model'),
     gpuUsed: this.gauge('agent_gpu_rented', 'Whether a running workload has the GPU', 'uuid', 'model'),
     unanswered: this.gauge('agent_docker_unanswered_seconds', 'Age of the oldest Docker call without an answer'),
+    certificates: this.gauge(
+      'agent_certificate_remaining_seconds',
+      'How long a certificate is still valid; negative: it has expired',
+      'certificate',
+    ),
     workloads: this.gauge('agent_workloads', 'Workloads by state', 'state'),
     commands: this.gauge('agent_commands_finished', 'Commands since the start', 'kind', 'outcome'),
   };
 
-  constructor() {
+  constructor(private readonly clock: Pick<Clock, 'now'> = systemClock) {
     collectDefaultMetrics({ register: this.registry });
   }
 
@@ -38,6 +44,8 @@ export class Metrics {
     if (snapshot.dockerAvailable) diskFree.set(snapshot.diskFreeGb);
     else diskFree.remove();
     unanswered.set(Math.max(0, ...snapshot.unanswered.map(({ ms }) => ms)) / 1_000);
+    for (const { name, expiresAt } of snapshot.certificates)
+      this.gauges.certificates.set({ certificate: name }, (expiresAt - this.clock.now()) / 1_000);
     const used = new Set(snapshot.workloads.flatMap(({ state, gpuUuids }) => (state === 'running' ? gpuUuids : [])));
     for (const { uuid, model, healthy } of snapshot.gpus) {
       gpuHealthy.set({ uuid, model }, Number(healthy));

@@ -1,3 +1,4 @@
+import type { CertificateTerm } from '../../shared/certificate-term.js';
 import { MINUTE_MS } from '../../shared/time.js';
 import type { PublishedPort } from '../domain/ports.js';
 import type { UnansweredCall } from '../domain/unanswered-call.js';
@@ -20,6 +21,8 @@ export interface Snapshot extends GpuInventory {
   diskFreeGb: number;
   /** Why SSH host keys of instances could not be read the last time; empty if they could. */
   hostKeyFault: string;
+  /** The certificates of this host: `host`, by which the control plane knows it, and `web`, of guarded ports. */
+  certificates: CertificateTerm[];
   /** Docker calls without an answer. */
   unanswered: UnansweredCall[];
   workloads: WorkloadStatus[];

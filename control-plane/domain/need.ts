@@ -21,6 +21,7 @@ export type OrganizationNeed = (typeof ORGANIZATION_NEEDS)[number];
 export const NEED_KINDS = [
   'clock_untrusted',
   'backup_overdue',
+  'certificate_expiring',
   'worker_failing',
   'settlement_late',
   'mail_waiting',

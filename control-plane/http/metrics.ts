@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
+import type { CertificateTerm } from '../../shared/certificate-term.js';
 import type { Clock } from '../../shared/clock.js';
 import { VERSION } from '../../shared/version.js';
 import { COMMAND_KINDS } from '../domain/command.js';
@@ -53,6 +54,11 @@ export class Metrics {
     ready: this.gauge('ready', '1 if the database can be written, else 0'),
     backupOverdue: this.gauge('backup_overdue_seconds', 'How many seconds the scheduled backup is overdue'),
     copyAge: this.gauge('copy_age_seconds', 'How old the newest copy is that gpurent-copies has made', 'target'),
+    certificates: this.gauge(
+      'certificate_remaining_seconds',
+      'How long a certificate is still valid; negative: it has expired',
+      'certificate',
+    ),
     hostsFailing: this.gauge(
       'hosts_failing',
       'Hosts on which commands of at least three organizations failed in the last 15 minutes',
@@ -89,15 +95,17 @@ export class Metrics {
     pendingWebhooks: this.gauge('webhooks_pending', 'Deliveries to webhook endpoints that are pending'),
   };
 
-  /**
-   * `backupOverdueMs` returns how long the scheduled backup is overdue, `copyAges` the age of the newest copy in each place;
-   * `destroyed` is the number of destroyed instances at the start.
-   */
+  /** `destroyed` is the number of destroyed instances at the start. */
   constructor(
-    private readonly backupOverdueMs: () => number,
-    clock: Pick<Clock, 'monotonic'>,
+    private readonly process: {
+      /** Returns how long the scheduled backup is overdue. */
+      backupOverdueMs: () => number;
+      certificates: () => readonly CertificateTerm[];
+      /** Returns the age of the newest copy in each place; absent: there is no place. */
+      copyAges?: () => readonly { target: string; ageMs: number }[];
+    },
+    private readonly clock: Pick<Clock, 'monotonic' | 'now'>,
     private destroyed: number,
-    private readonly copyAges: () => readonly { target: string; ageMs: number }[] = () => [],
   ) {
     this.failingHosts = new FailingHosts(clock);
     collectDefaultMetrics({ register: this.registry });
@@ -114,7 +122,12 @@ export class Metrics {
 
   /** Returns what only the process knows of what needs an act of an operator. */
   signals(): Signals {
-    return { backupOverdueMs: this.backupOverdueMs(), failingHosts: this.failingHosts.ids() };
+    const { backupOverdueMs, certificates } = this.process;
+    return {
+      backupOverdueMs: backupOverdueMs(),
+      certificates: certificates(),
+      failingHosts: this.failingHosts.ids(),
+    };
   }
 
   count(counted: MetricEvent): void {
@@ -151,12 +164,14 @@ export class Metrics {
   ): Promise<string> {
     this.commits.reset();
     this.commits.inc(commits);
-    const { info, ready, backupOverdue } = this.gauges;
+    const { info, ready, backupOverdue, certificates } = this.gauges;
     for (const gauge of Object.values(this.gauges)) gauge.reset();
     info.set({ version: VERSION }, 1);
     ready.set(overview ? 1 : 0);
-    backupOverdue.set(this.backupOverdueMs() / 1000);
-    for (const { target, ageMs } of this.copyAges()) this.gauges.copyAge.set({ target }, ageMs / 1000);
+    backupOverdue.set(this.process.backupOverdueMs() / 1000);
+    for (const { target, ageMs } of this.process.copyAges?.() ?? []) this.gauges.copyAge.set({ target }, ageMs / 1000);
+    for (const { name: certificate, expiresAt } of this.process.certificates())
+      certificates.set({ certificate }, (expiresAt - this.clock.now()) / 1000);
     this.gauges.eventStreams.set(openStreams);
     this.gauges.hostsFailing.set(this.failingHosts.ids().length);
     this.showWorkers(workers);

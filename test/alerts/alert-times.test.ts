@@ -47,6 +47,9 @@ const TIMES: Readonly<Record<string, Times>> = {
   GpurentNotReady: times('gpurent_ready', 0, minutes(1), 1),
   GpurentBackupOverdue: times('gpurent_backup_overdue_seconds', 3_601, 0, 3_600),
   GpurentCopyOld: times('gpurent_copy_age_seconds', 108_001, 0, 108_000, { target: '/copies' }),
+  GpurentCertificateExpires: times('gpurent_certificate_remaining_seconds', 1_209_599, 0, 1_209_600, {
+    certificate: 'server',
+  }),
   GpurentHostAway: times('gpurent_hosts', 1, minutes(5), 0, { state: 'away' }),
   GpurentCommandsStuck: times('gpurent_commands_oldest_seconds', 901, 0, 900, { kind: 'stop' }),
   GpurentQuarantine: times('gpurent_workloads_quarantined', 1, 0, 0),
@@ -78,6 +81,9 @@ const TIMES: Readonly<Record<string, Times>> = {
     labels: CONTROL_PLANE,
   },
   GpurentAgentDisconnected: times('gpurent_agent_connected', 0, minutes(5), 1),
+  GpurentHostCertificateExpires: times('gpurent_agent_certificate_remaining_seconds', -1, 0, 1_209_600, {
+    certificate: 'web',
+  }),
   GpurentDockerDown: times('gpurent_agent_docker_available', 0, minutes(2), 1),
   GpurentDockerCallHangs: times('gpurent_agent_docker_unanswered_seconds', 601, 0, 600),
   GpurentHostUnreachable: times('gpurent_agent_obstacle', 1, minutes(5), 0),

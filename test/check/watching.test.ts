@@ -16,6 +16,7 @@ const EMPTY = {
   diskFreeGb: 0,
   unanswered: [],
   hostKeyFault: '',
+  certificates: [],
   gpus: [],
   workloads: [],
   commands: [],

@@ -33,6 +33,7 @@ export function agentOnFakes(given: Given, docker: Partial<Parts['docker']> = {}
       answers: async () => true,
     },
     haltedRuns: new HaltedRunsInMemory(),
+    certificates: () => [],
     instruments: null,
     checks: [],
     upkeep: {},

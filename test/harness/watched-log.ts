@@ -19,9 +19,9 @@ export class WatchedLog {
     this.learn(answer.body);
   };
 
-  atLeast(level: number): string[] {
+  readonly atLeast = (level: number): string[] => {
     return this.lines.filter((line) => (JSON.parse(line) as { level: number }).level >= level);
-  }
+  };
 
   /** Nothing of it is to be logged; what names an authority at the end of a token is none. */
   keepSecret(secret: string): void {

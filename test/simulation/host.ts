@@ -118,6 +118,7 @@ export class SimHost {
       logger: silentLogger,
       journal: this.interrupted(this.journal, life),
       haltedRuns: this.haltedRuns,
+      certificates: () => [],
       instruments: this.habits ? instrumentsOf(this.docker, this.habits) : null,
       checks: [],
       upkeep: {},

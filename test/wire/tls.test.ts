@@ -16,11 +16,13 @@ import { eventually } from '../../scripts/eventually.js';
 import { advanceUntil } from '../harness/advance-until.js';
 import { INVENTORY } from '../harness/inventory.js';
 import { ManualClock } from '../harness/manual-clock.js';
+import { WatchedLog } from '../harness/watched-log.js';
 import { TlsHosts, certified } from '../harness/tls-hosts.js';
 
 const OWN = { http: true, grpc: true, names: ['localhost', '127.0.0.1'] };
 const GRPC_ONLY = { ...OWN, http: false };
-const DAY_MS = 24 * 60 * 60_000;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 
 let test: TestControlPlane;
 let other: TestControlPlane;
@@ -209,6 +211,27 @@ describe('a certificate is renewed', () => {
     expect(await hosts.greeting(certified(lost))).toMatch(/belongs to no host/);
     expect(await hosts.greeting(certified(newer))).toBe('welcome');
     expect(await hosts.greeting(certified(identity))).toMatch(/replaced by a newer one/);
+  });
+
+  it('and one that was not renewed is logged two weeks before its end, once a day, with when it ends', async () => {
+    const { folder, identity } = await hosts.enrolled();
+    const end = Date.parse(new X509Certificate(certified(identity).certificate).validTo);
+    const { logger, atLeast } = new WatchedLog();
+    const clock = new ManualClock(end - 14 * DAY_MS - 1.5 * HOUR_MS);
+    // Nobody answers there.
+    const away = { ...identity, controlPlane: '127.0.0.1:1' };
+    const renewed = new RenewedIdentity(away, folder, clock, logger);
+    expect(renewed.terms()).toEqual([{ name: 'host', expiresAt: end }]);
+    const said = () => atLeast(40).filter((line) => line.includes('the certificate of this host expires on'));
+    const tries = () => atLeast(40).filter((line) => line.includes('could not be renewed')).length;
+    renewed.start();
+    for (let hours = 1; hours <= 4; hours++) {
+      await eventually('a try', () => tries() === hours);
+      clock.advance(HOUR_MS);
+    }
+    expect(said()).toHaveLength(1);
+    expect(said()[0]).toContain(new Date(end).toISOString());
+    renewed.stop();
   });
 
   it('and not used before it is kept', async () => {

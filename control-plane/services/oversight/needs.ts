@@ -1,3 +1,4 @@
+import { expiryWords, type CertificateTerm } from '../../../shared/certificate-term.js';
 import { NEED_AFTER_MS } from '../../domain/need.js';
 import { WAIT_WORDS, waitReason } from '../../domain/wait.js';
 import { query, rowById, sql } from '../../store/sql.js';
@@ -15,6 +16,7 @@ import { MOST_ITEMS, needOf, oldestFirst, type Need } from './need.js';
 export interface Signals {
   /** How long the scheduled backup is overdue, in milliseconds; Infinity: its folder cannot be used. */
   backupOverdueMs: number;
+  certificates: readonly CertificateTerm[];
   /** The machines on which commands of several organizations have failed lately. */
   failingHosts: readonly string[];
 }
@@ -27,6 +29,7 @@ export function readNeeds(platform: Platform, tx: Tx, fleet: readonly FleetMachi
   return [
     ...clockNeed(tx),
     ...lateNeed('backup_overdue', signals.backupOverdueMs, tx.now),
+    ...certificateNeed(signals, tx.now),
     ...workerNeed(platform),
     ...lateNeed('settlement_late', settlementLag(tx), tx.now),
     ...lateNeed('mail_waiting', oldestMail(tx), tx.now),
@@ -47,6 +50,14 @@ function clockNeed(tx: Tx): Need[] {
 function lateNeed(kind: 'backup_overdue' | 'settlement_late' | 'mail_waiting', lateMs: number, now: number): Need[] {
   if (lateMs <= NEED_AFTER_MS[kind]) return [];
   return needOf(kind, 1, [{ since: Number.isFinite(lateMs) ? now - lateMs : null }]);
+}
+
+function certificateNeed({ certificates }: Signals, now: number): Need[] {
+  const items = certificates.flatMap(({ name, expiresAt }) => {
+    const words = expiryWords(expiresAt, now);
+    return words === undefined ? [] : [{ name, message: `It ${words}.` }];
+  });
+  return needOf('certificate_expiring', items.length, items);
 }
 
 function workerNeed({ workerRuns }: Platform): Need[] {

@@ -28,6 +28,10 @@ const WORDS: Readonly<Record<Need['kind'], Words>> = {
     then: 'The log line “no backup could be made” says why. It is tried again every minute.',
     link: BACKUPS,
   },
+  certificate_expiring: {
+    what: (name) => `The certificate “${name}” of the control plane expires`,
+    then: 'Renew it, then run “systemctl reload gpurent-control-plane”.',
+  },
   worker_failing: {
     what: (name) => `The background worker ${name} fails`,
     then: 'It runs again every second. If the disk is full or failing, all workers fail.',
