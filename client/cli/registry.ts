@@ -25,6 +25,7 @@ const RENT: Commands = {
   start: { summary: 'run a stopped instance again', load: () => import('./commands/start.js') },
   destroy: { summary: 'remove an instance with its disk', load: () => import('./commands/destroy.js') },
   limits: { summary: 'what an instance may cost, and until when it runs', load: () => import('./commands/limits.js') },
+  access: { summary: 'replace the access token and the SSH key', load: () => import('./commands/access.js') },
   schedule: { summary: 'start and stop an instance by the clock', load: () => import('./commands/schedule.js') },
 };
 

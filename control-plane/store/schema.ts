@@ -343,6 +343,7 @@ export interface Schema {
     idle_to: number | null;
     idle_stops_at: number | null;
     run_key_id: string | null;
+    ssh_key_fingerprint: string | null;
   };
   instance_schedules: {
     instance_id: string;

@@ -12,7 +12,7 @@ const MINUTE_MS = 60_000;
 
 let test: TestControlPlane;
 let renter: Renter;
-let keys: { id: string; line: string }[];
+let keys: { id: string; fingerprint: string; line: string }[];
 
 beforeAll(async () => {
   test = await TestControlPlane.start();
@@ -21,13 +21,16 @@ beforeAll(async () => {
 });
 afterAll(() => test.stop());
 
-async function addKey({ api }: Renter): Promise<{ id: string; line: string }> {
+async function addKey({ api }: Renter): Promise<{ id: string; fingerprint: string; line: string }> {
   const public_key = makePublicKey('-t', 'ed25519');
-  const { id } = await api.post<{ id: string }>('/v1/ssh-keys', { name: 'key', public_key });
-  return { id, line: public_key.split(' ').slice(0, 2).join(' ') };
+  const { id, fingerprint } = await api.post<{ id: string; fingerprint: string }>('/v1/ssh-keys', {
+    name: 'key',
+    public_key,
+  });
+  return { id, fingerprint, line: public_key.split(' ').slice(0, 2).join(' ') };
 }
 
-type Body = InstanceBody & { access_token: string | null; access_replacement: string | null };
+type Body = InstanceBody & Record<'access_token' | 'access_replacement' | 'ssh_key_fingerprint', string | null>;
 
 const read = (id: string) => renter.api.get<Body>(`/v1/instances/${id}`);
 const ask = (id: string, body?: object, { api } = renter) =>
@@ -65,6 +68,7 @@ describe('access that is replaced', () => {
     expect(body).toMatchObject({ status: 'running', access_replacement: 'pending' });
     expect(body.access_token).toMatch(/^[0-9a-f]{48}$/);
     expect(body.access_token).not.toBe(before.access_token);
+    expect(body.ssh_key_fingerprint).toBe(keys[0]?.fingerprint);
     const command = await held(agent);
     expect(command).toMatchObject({
       desired: 'kept',
@@ -83,7 +87,8 @@ describe('access that is replaced', () => {
     await replacementIs(id, 'applied');
     const kinds = (await eventsOf(id)).map(({ kind }) => kind);
     expect(kinds.slice(0, 2)).toEqual(['access_replaced', 'access_requested']);
-    expect(await read(id)).toMatchObject({ status: 'running', access_token: body.access_token });
+    const ssh_key_fingerprint = keys[1]?.fingerprint;
+    expect(await read(id)).toMatchObject({ status: 'running', access_token: body.access_token, ssh_key_fingerprint });
   });
 
   it('keeps its key without another one', async () => {
@@ -189,6 +194,7 @@ describe('access that is replaced', () => {
     agent.doneButForKey(await held(agent));
     await replacementIs(id, 'token_only');
     expect((await eventsOf(id))[0]?.message).toContain('but still the old SSH key');
+    expect((await read(id)).ssh_key_fingerprint).toBe(keys[0]?.fingerprint);
   });
 
   it('that a host refuses is not counted as done', async () => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { isPrivateKey } from '../../client/text/ssh-keys.js';
 import { TestControlPlane, type Renter } from '../harness/control-plane.js';
-import { makePublicKey } from '../harness/keys.js';
+import { makeKeyPair, makePublicKey } from '../harness/keys.js';
 
 let test: TestControlPlane;
 let renter: Renter;
@@ -132,18 +133,29 @@ describe('SSH keys', () => {
   it.each([
     ['ssh-rsa of 1024 bits', () => makePublicKey('-t', 'rsa', '-b', '1024'), '2048'],
     ['text', () => 'hello', 'public key'],
-    ['a private key', () => '-----BEGIN OPENSSH PRIVATE KEY-----', 'private'],
     ['two lines', () => `${makePublicKey('-t', 'ed25519')}\nssh-rsa AAAA`, 'one line'],
     ['a cut key', () => makePublicKey('-t', 'ed25519').slice(0, 48), 'read'],
     ['an option before the key', () => `command="sh" ${makePublicKey('-t', 'ed25519')}`, 'public key'],
+    ['a private key', () => makeKeyPair('-t', 'ed25519').privateKey, 'Consider it exposed'],
+    ['one without its first line', () => makeKeyPair('-t', 'ed25519').privateKey.split('\n')[1] ?? '', 'private key'],
+    ['one with a passphrase', () => makeKeyPair('-t', 'ed25519', '-N', 'secret').privateKey, 'private key'],
+    ['one in PEM', () => makeKeyPair('-t', 'rsa', '-b', '2048', '-m', 'PEM').privateKey, 'private key'],
+    ['one in PKCS 8', () => makeKeyPair('-t', 'ecdsa', '-m', 'PKCS8').privateKey, 'private key'],
+    ['one on one line', () => makeKeyPair('-t', 'ed25519').privateKey.replaceAll('\n', ' '), 'private key'],
+    ['one of PuTTY', () => `PuTTY-User-Key-File-3: ssh-ed25519\nEncryption: none\nComment: c`, 'private key'],
+    ['one of ssh.com', () => '---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----\nComment: c', 'private key'],
   ])('refuse %s with the reason', async (_, make, reason) => {
+    const text = make();
     const before = test.dump();
     const answer = await renter.api.request<{ message: string }>('POST', '/v1/ssh-keys', {
       name: 'k',
-      public_key: make(),
+      public_key: text,
     });
     expect(answer).toMatchObject({ status: 422, body: { code: 'VALIDATION_FAILED' } });
     expect(answer.body.message).toContain(reason);
+    // The command line and the console never send what the API would refuse as private.
+    expect(isPrivateKey(text)).toBe(answer.body.message.includes('private key'));
+    expect(JSON.stringify([answer.body, test.logged(0)])).not.toContain(text.trim().slice(-40));
     expect(test.dump()).toEqual(before);
   });
 });

@@ -1,11 +1,11 @@
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { eventually } from '../../scripts/eventually.js';
 import { CommandLine, destroyAll, type RunOptions } from '../harness/command-line.js';
 import { TestControlPlane, type Renter } from '../harness/control-plane.js';
 import type { FakeAgent } from '../harness/fake-agent.js';
-import { makePublicKey } from '../harness/keys.js';
+import { makeKeyPair } from '../harness/keys.js';
 
 const HOST_KEY = `ssh-ed25519 ${'A'.repeat(68)}`;
 
@@ -14,7 +14,7 @@ let agent: FakeAgent;
 let renter: Renter;
 let person: CommandLine;
 let offer: string;
-const publicKey = makePublicKey('-t', 'ed25519');
+const { publicKey, privateKey } = makeKeyPair('-t', 'ed25519');
 
 beforeAll(async () => {
   test = await TestControlPlane.start();
@@ -117,10 +117,58 @@ describe('a renter', () => {
     writeFileSync(join(person.home, '.ssh/id_ed25519.pub'), publicKey);
     expect(await run('ssh-keys add --name laptop')).toContain('SHA256:');
     expect(await run('ssh-keys')).toContain('laptop');
-    writeFileSync(join(person.home, '.ssh/id_ed25519'), '-----BEGIN OPENSSH PRIVATE KEY-----');
+    writeFileSync(join(person.home, '.ssh/id_ed25519'), privateKey);
     const refused = await person.run(['ssh-keys', 'add', join(person.home, '.ssh/id_ed25519')]);
     expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('is a private key') as string });
     expect(await run('ssh-keys remove laptop')).toContain('removed');
+  });
+
+  it('logs in with the key that fits, or is told which one does and how to replace it', async () => {
+    const file = join(person.home, '.ssh/work key');
+    writeFileSync(`${file}.pub`, publicKey);
+    writeFileSync(join(person.home, '.ssh/id_ed25519.pub'), makeKeyPair('-t', 'ed25519').publicKey);
+    await person.run(['ssh-keys', 'add', `${file}.pub`, '--name', 'work']);
+    await run('ssh-keys add --name other');
+    const words = 'deploy --gpu a --template PyTorch --label box --ssh-key work --yes --wait';
+    const { id, ssh_key_fingerprint: fingerprint } = (await json(words)) as Record<string, string>;
+    await hasSsh(id ?? '');
+    const refused = { program: async () => 255 };
+
+    writeFileSync(file, privateKey);
+    await run('ssh box');
+    expect(person.programs.at(-1)?.join(' ')).toContain(` -i ${file} -o IdentitiesOnly=yes -p `);
+    rmSync(file);
+    const agent = { read: async (name: string) => (name === 'ssh-add' ? `ssh-rsa AAAA old\n${publicKey}` : '') };
+    await run('cp box:/root/out .', agent);
+    const kept = join(person.home, `.local/state/gpurent/keys/gpurent-${id}.pub`);
+    expect(person.programs.at(-1)?.join(' ')).toContain(` -i ${kept} -o IdentitiesOnly=yes -P `);
+    expect(publicKey).toContain(readFileSync(kept, 'utf8').trim());
+    const configured = {
+      read: async (name: string) =>
+        name === 'ssh' ? `user root\nidentityfile ~/.ssh/id_ed25519.pub\n` : `256 ${fingerprint} c (ED25519)`,
+    };
+    await run('ssh box', configured);
+    expect(person.programs.at(-1)?.join(' ')).toContain(` -i ${join(person.home, '.ssh/id_ed25519.pub')} -o Id`);
+    await run('ssh box -i given');
+    expect(person.programs.at(-1)?.join(' ')).not.toContain('IdentitiesOnly');
+
+    const { code, stderr } = await person.run(['ssh', 'box'], refused);
+    expect({ code, stderr }).toMatchObject({
+      code: 8,
+      stderr: expect.stringContaining(`${fingerprint} can log in`) as string,
+    });
+    expect(stderr).toContain(`gpurent access ${id} --ssh-key KEY`);
+    for (const line of ['ssh box -- true', 'cp box:/root/out .']) {
+      const shown = await person.run(line.split(' '), refused);
+      expect(shown).toMatchObject({
+        code: 255,
+        stderr: expect.stringContaining(`${fingerprint} can log in`) as string,
+      });
+    }
+    expect(await run('access box --ssh-key other')).toContain('is being replaced');
+    writeFileSync(join(person.home, '.ssh/id_ed25519'), '');
+    await eventually('the other key', async () => (await json('show box'))['ssh_key_fingerprint'] !== fingerprint);
+    expect((await person.run(['ssh', 'box'], refused)).stderr).not.toContain('can log in');
   });
 
   it('deploys with limits, and reads the price before', async () => {

@@ -234,6 +234,7 @@ describe('Resources: instance', () => {
 const ADDED = [
   'ssh_ready_at',
   'ssh_host_key',
+  'ssh_key_fingerprint',
   'releases_gpus_at',
   'access_replacement',
   'stop_at',

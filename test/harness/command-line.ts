@@ -21,6 +21,8 @@ export interface RunOptions {
   interrupt?: AbortController;
   /** What another program answers: its exit code. */
   program?: Terminal['run'];
+  /** What another program prints that is only read. */
+  read?: Terminal['read'];
   /** Is told each wait, in milliseconds. */
   onWait?: (ms: number) => void;
 }
@@ -53,7 +55,7 @@ export class CommandLine {
   }
 
   /** Begins to run it; `output` grows meanwhile. */
-  begin(args: readonly string[], { input, env, columns, interrupt, program, onWait }: RunOptions = {}) {
+  begin(args: readonly string[], { input, env, columns, interrupt, program, read, onWait }: RunOptions = {}) {
     const output = { stdout: '', stderr: '' };
     const into = (name: 'stdout' | 'stderr') =>
       new Writable({
@@ -81,6 +83,7 @@ export class CommandLine {
         this.programs.push([name, ...programArgs]);
         return program ? program(name, programArgs) : 0;
       },
+      read: async (name, readArgs) => (read ? read(name, readArgs) : ''),
     };
     return { running: main(args, terminal), output };
   }

@@ -1,5 +1,7 @@
 import { usageError } from '../errors/cli-error.js';
 import { ExitWith } from '../errors/exit-with.js';
+import { onlyKey } from '../../text/ssh-keys.js';
+import { findFittingKey, missingKey, offering } from '../ssh/local-keys.js';
 import { verifyingOptions } from '../ssh/known-hosts.js';
 import { reach } from '../ssh/ready-instance.js';
 import { runProgram } from '../ssh/run-program.js';
@@ -27,7 +29,7 @@ export const define: Define = (command, invocation) => {
           'one of the two places must be on an instance, as INSTANCE:PATH',
           'For example: gpurent cp model.pt trainer:/root/',
         );
-      const target = await reach(invocation, invocation.gpurent(), name);
+      const { instance, target } = await reach(invocation, invocation.gpurent(), name);
       const { host, user, port } = target;
       const address = `${user}@${host.includes(':') ? `[${host}]` : host}`;
       const places = [from, to].map((place) => {
@@ -38,9 +40,13 @@ export const define: Define = (command, invocation) => {
         '-o',
         `${key}=${value}`,
       ]);
-      const flags = [...(recursive ? ['-r'] : []), ...(identity === undefined ? [] : ['-i', identity])];
+      const fitting = await findFittingKey(invocation.terminal, instance, target);
+      const flags = [...(recursive ? ['-r'] : []), ...(identity === undefined ? offering(fitting) : ['-i', identity])];
       const args = [...options, ...flags, '-P', String(port), '--', ...places];
       const code = await runProgram(invocation.terminal, 'scp', args);
+      const missing = missingKey(fitting, instance);
+      if (code !== 0 && fitting.fingerprint !== null && missing !== undefined)
+        invocation.note(`${onlyKey(fitting.fingerprint)} ${missing}`);
       if (code !== 0) throw new ExitWith(code);
     });
 };

@@ -1,11 +1,10 @@
-import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { components } from '../../api/index.js';
 import { usageError } from '../errors/cli-error.js';
 import { only } from '../instances/find.js';
 import type { Column } from '../output/table.js';
 import { minuteOf } from '../output/times.js';
-import { publicKeyFiles } from '../ssh/own-keys.js';
+import { publicKeyFiles, readPublicKey } from '../ssh/own-keys.js';
 import type { Define } from '../invocation/define.js';
 
 type SshKey = components['schemas']['SshKey'];
@@ -31,7 +30,7 @@ export const define: Define = (command, invocation) => {
     .action(async (given: string | undefined, { name = hostname() }: { name?: string }) => {
       const file = given ?? publicKeyFiles(invocation.terminal)[0];
       if (file === undefined) throw usageError('there is no public key in ~/.ssh', 'Make one: ssh-keygen -t ed25519');
-      const body = { name: name.slice(0, 64), public_key: readKey(file) };
+      const body = { name: name.slice(0, 64), public_key: readPublicKey(file) };
       const key = await invocation.gpurent().post('/v1/ssh-keys', { body });
       invocation.object(key, () => [`${key.name} is added: ${key.fingerprint}`]);
     });
@@ -46,16 +45,3 @@ export const define: Define = (command, invocation) => {
       invocation.object(key, () => [`${key.name} is removed. Instances that have it already keep it.`]);
     });
 };
-
-/** Throws a usage error for a file that is none, and for a private key, which must never leave this machine. */
-function readKey(file: string): string {
-  let text: string;
-  try {
-    text = readFileSync(file, 'utf8').trim();
-  } catch (error) {
-    throw usageError(`${file} cannot be read: ${(error as Error).message}`);
-  }
-  if (text.includes('PRIVATE KEY'))
-    throw usageError(`${file} is a private key: it stays here`, `Give the public one: ${file}.pub`);
-  return text;
-}

@@ -1,9 +1,8 @@
-import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { components, Gpurent } from '../../api/index.js';
 import { dollars } from '../output/money.js';
 import { choose, type } from '../prompts/ask.js';
-import { publicKeyFiles } from '../ssh/own-keys.js';
+import { publicKeyFiles, readPublicKey } from '../ssh/own-keys.js';
 import { plain } from '../terminal/plain-text.js';
 import type { Terminal } from '../terminal/terminal.js';
 import { disksOf, wordsOfOffer } from './offers.js';
@@ -66,6 +65,6 @@ export async function askSshKey(terminal: Terminal, gpurent: Gpurent, keys: read
   const answer = await choose(terminal, { message: 'Which SSH key logs in?', options, maxItems: SHOWN });
   if (answer === NONE) return null;
   if (!files.includes(answer)) return answer;
-  const body = { name: hostname().slice(0, 64), public_key: readFileSync(answer, 'utf8').trim() };
+  const body = { name: hostname().slice(0, 64), public_key: readPublicKey(answer) };
   return (await gpurent.post('/v1/ssh-keys', { body })).id;
 }

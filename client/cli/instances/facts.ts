@@ -25,6 +25,8 @@ export function factsOf(instance: Instance, now: number): Fact[] {
     ['spent', dollars(instance.spend_micro)],
     ['ssh', ssh],
     ['host key', instance.ssh_host_key],
+    // Absent from the answers of earlier releases.
+    ['ssh key', instance.ssh_key_fingerprint ?? null],
     ['page', instance.open_url ?? instance.jupyter_url],
     ['stops at', instance.stop_at === null ? null : minuteOf(instance.stop_at)],
     ['costs at most', instance.max_charge_micro === null ? null : dollars(instance.max_charge_micro)],

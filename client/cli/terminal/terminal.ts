@@ -20,7 +20,11 @@ export interface Terminal {
   interrupted: AbortSignal;
   /** Runs another program in this terminal. Resolves with its exit code; rejects with ENOENT if there is no such program. */
   run: (program: string, args: readonly string[]) => Promise<number>;
+  /** Returns what another program prints, which asks nothing; empty if it fails, is missing, or takes long. */
+  read: (program: string, args: readonly string[]) => Promise<string>;
 }
+
+const READ_MS = 5_000;
 
 /** Returns the terminal of this process. */
 export function processTerminal(): Terminal {
@@ -40,7 +44,16 @@ export function processTerminal(): Terminal {
     },
     interrupted: interrupted.signal,
     run: runHere,
+    read: readFrom,
   };
+}
+
+async function readFrom(program: string, args: readonly string[]): Promise<string> {
+  const { execFile } = await import('node:child_process');
+  return new Promise((resolve) => {
+    const child = execFile(program, args, { timeout: READ_MS }, (error, stdout) => resolve(error ? '' : stdout));
+    child.stdin?.end();
+  });
 }
 
 async function runHere(program: string, args: readonly string[]): Promise<number> {

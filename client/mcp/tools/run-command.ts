@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { answer, refusal } from '../answers.js';
 import { instanceId } from '../arguments.js';
 import { addTool, type Toolbox } from '../tool.js';
+import { onlyKey, SSH_FINGERPRINT } from '../../text/ssh-keys.js';
 import { untrusted } from '../untrusted.js';
 
 const MOST_SECONDS = 600;
@@ -27,6 +28,8 @@ export function addCommandTool(toolbox: Toolbox): void {
     run: async ({ instance_id: id, command, timeout_seconds }, { mcpReq }) => {
       const instance = await gpurent.get('/v1/instances/{id}', { params: { path: { id } } });
       const { ssh_host: host, ssh_port: port, ssh_user: user, ssh_host_key: hostKey } = instance;
+      const key = instance.ssh_key_fingerprint ?? '';
+      const failed = SSH_FINGERPRINT.test(key) ? `${SSH_FAILED} ${onlyKey(key)}` : SSH_FAILED;
       if (host === null || port === null)
         return refusal('NOT_REACHABLE', `the instance is ${instance.status}; it has no SSH address now`);
       if (hostKey === null)
@@ -47,7 +50,7 @@ export function addCommandTool(toolbox: Toolbox): void {
       });
       const how = ran.timedOut
         ? `It was cut off after ${timeout_seconds} s.`
-        : `It has ended with ${ran.exitCode ?? 'a signal'}.${ran.exitCode === 255 ? SSH_FAILED : ''}`;
+        : `It has ended with ${ran.exitCode ?? 'a signal'}.${ran.exitCode === 255 ? failed : ''}`;
       return answer(how, {
         ...{ exit_code: ran.exitCode, timed_out: ran.timedOut, chars_left_out: ran.charsLeftOut },
         ...{ stdout: untrusted(ran.stdout, OUTPUT_CHARS), stderr: untrusted(ran.stderr, OUTPUT_CHARS) },

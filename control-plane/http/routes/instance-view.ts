@@ -55,6 +55,11 @@ export const Instance = Type.Object(
         'The public host key of its SSH server as in a known_hosts file (`ssh-ed25519 AAAA...`), as its host has last seen it; null: not yet, or its agent cannot tell',
       ),
     ),
+    ssh_key_fingerprint: nullable(
+      text(
+        'The fingerprint of the SSH key that can log in, as `SHA256:...`, like `ssh-keygen -l` prints it; null: none, or the instance was deployed by an earlier release. A replacement changes it once its host has confirmed it',
+      ),
+    ),
     jupyter_url: nullable(
       text('The URL of its JupyterLab, with the access token as the query parameter `token`; null until it answers'),
     ),

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import sshpk from 'sshpk';
+import { isPrivateKey } from '../../domain/private-key.js';
 import { invalidField } from '../../domain/refusal.js';
 
 export interface SshPublicKey {
@@ -19,15 +20,17 @@ const TYPES = new Set([
   'sk-ecdsa-sha2-nistp256@openssh.com',
 ]);
 const MIN_RSA_BITS = 2048;
+const PRIVATE =
+  'this is a private key. It was refused and not stored. Consider it exposed: create a new key with ssh-keygen, remove the public key of this one everywhere, and give the new public key (the .pub file)';
 
 /**
  * Parses one line of OpenSSH's public key format. Accepts Ed25519, ECDSA, their security-key forms, and RSA of at least 2048
  * bits; refuses everything else with VALIDATION_FAILED and the reason.
  */
 export function parseSshPublicKey(text: string): SshPublicKey {
+  if (isPrivateKey(text)) throw refuse(PRIVATE);
   const [type = '', base64 = ''] = text.trim().split(/\s+/);
   if (/[\r\n]/.test(text.trim())) throw refuse('give exactly one key, on one line');
-  if (text.includes('PRIVATE KEY')) throw refuse('this is a private key; give the public key (the .pub file)');
   if (!TYPES.has(type))
     throw refuse(`give an Ed25519, ECDSA, security-key or RSA public key, such as "ssh-ed25519 AAAA..."`);
   const blob = Buffer.from(base64, 'base64');
@@ -37,8 +40,17 @@ export function parseSshPublicKey(text: string): SshPublicKey {
   if (key.type === 'rsa' && key.size < MIN_RSA_BITS) {
     throw refuse(`an RSA key needs at least ${MIN_RSA_BITS} bits, this one has ${key.size}`);
   }
-  const digest = createHash('sha256').update(blob).digest('base64').replace(/=+$/, '');
-  return { line: `${type} ${blob.toString('base64')}`, fingerprint: `SHA256:${digest}` };
+  return { line: `${type} ${blob.toString('base64')}`, fingerprint: digestOf(blob) };
+}
+
+/** Returns the fingerprint of a stored line, such as {@link parseSshPublicKey} returns; null for an empty one. */
+export function fingerprintOf(line: string): string | null {
+  const [, base64] = line.split(' ');
+  return base64 === undefined ? null : digestOf(Buffer.from(base64, 'base64'));
+}
+
+function digestOf(blob: Buffer): string {
+  return `SHA256:${createHash('sha256').update(blob).digest('base64').replace(/=+$/, '')}`;
 }
 
 /** Parses a key with sshpk. It does not know security keys, but their public part is a plain key and the application's name. */

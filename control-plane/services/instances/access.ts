@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Access, CommandResult } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import type { Tx } from '../../store/store.js';
 import { findMachineRow } from '../machines/machines.js';
+import { fingerprintOf } from '../accounts/ssh-public-key.js';
 import type { Platform } from '../system/platform.js';
 import type { Encryption } from '../secrets/encryption.js';
 import { findOpenChange, finishCommand, recordCommand, type CommandRow } from './commands.js';
@@ -52,12 +53,19 @@ export function accessOf({ encryption }: Platform, instance: Instance | undefine
 }
 
 /** Records a host's confirmation, with the result of a command, that the present access is in force. */
-export function noteAccess(tx: Tx, instance: Instance, { accessRevision, sshKeyStays }: CommandResult): Instance {
+export function noteAccess(
+  { encryption }: Platform,
+  tx: Tx,
+  instance: Instance,
+  { accessRevision, sshKeyStays }: CommandResult,
+): Instance {
   if (instance.access_replacement !== 'pending' && instance.access_replacement !== 'refused') return instance;
   if (accessRevision !== instance.access_revision) return instance;
   const words = 'the host accepts only the new access token and SSH key';
   recordNote(tx, instance.id, 'access_replaced', sshKeyStays ? KEY_STAYS : words);
-  return amend(tx, instance, { access_replacement: sshKeyStays ? 'token_only' : 'applied' });
+  if (sshKeyStays) return amend(tx, instance, { access_replacement: 'token_only' });
+  const ssh_key_fingerprint = fingerprintOf(workloadOf(encryption, instance).sshAuthorizedKey);
+  return amend(tx, instance, { access_replacement: 'applied', ssh_key_fingerprint });
 }
 
 /** Records that a host has refused to replace access: the old access is still in force there. */

@@ -8,6 +8,7 @@ import type { OfferDetails } from '../catalogue/offer-details.js';
 import type { Platform } from '../system/platform.js';
 import { openEnvironment, openRegistry } from '../catalogue/stored-template.js';
 import { describeTemplate, type TemplateDetails } from '../catalogue/templates.js';
+import { fingerprintOf } from '../accounts/ssh-public-key.js';
 import { claimGpus } from './claims.js';
 import type { Instance } from './queries.js';
 import { encryptWorkload, type Workload } from './workload.js';
@@ -108,6 +109,7 @@ function newRow(platform: Platform, tx: Tx, owner: Owner, deployment: Deployment
     idle_from: null,
     idle_to: null,
     idle_stops_at: null,
+    ssh_key_fingerprint: fingerprintOf(deployment.sshKey?.public_key ?? ''),
   };
 }
 

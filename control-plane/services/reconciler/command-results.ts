@@ -37,7 +37,7 @@ export function recordResult(platform: Platform, machineId: string, result: Comm
         tx.run(updateRows('commands', { accepted_at: tx.now }, { id: command.id }));
         return answer('accepted');
       case CommandOutcome.COMMAND_OUTCOME_DONE:
-        applyDone(tx, command, noteAccess(tx, instance, result), result.observation);
+        applyDone(tx, command, noteAccess(platform, tx, instance, result), result.observation);
         return answer('accepted');
       case CommandOutcome.COMMAND_OUTCOME_REFUSED:
       case CommandOutcome.COMMAND_OUTCOME_FAILED:

@@ -44,6 +44,7 @@ import { strangers } from './0043-strangers.js';
 import { ownedGpus } from './0044-owned-gpus.js';
 import { runKeys } from './0045-run-keys.js';
 import { networks } from './0048-networks.js';
+import { keyFingerprints } from './0052-key-fingerprints.js';
 
 export interface Migration {
   name: string;
@@ -98,4 +99,5 @@ export const migrations: readonly Migration[] = [
   { name: '0044-owned-gpus', sql: ownedGpus },
   { name: '0045-run-keys', sql: runKeys },
   { name: '0048-networks', sql: networks },
+  { name: '0052-key-fingerprints', sql: keyFingerprints },
 ];

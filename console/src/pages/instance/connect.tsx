@@ -1,3 +1,4 @@
+import { onlyKey } from '../../../../client/text/ssh-keys.js';
 import { sshCommand, vsCodeLink, webAddress } from '../../data/instances.js';
 import type { Instance } from '../../data/models.js';
 import { buttonClass } from '../../parts/button.js';
@@ -9,7 +10,8 @@ import { ReplaceAccess, Replacement } from './replace-access.js';
 
 /** How one reaches the instance: SSH, an editor, and what its template serves. */
 export function Connect({ instance, mayChange }: { instance: Instance; mayChange: boolean }) {
-  const { ssh_ready_at, ssh_host, ssh_port, ssh_host_key, access_token, status, template } = instance;
+  const { ssh_ready_at, ssh_host, ssh_port, ssh_host_key, ssh_key_fingerprint, access_token, status, template } =
+    instance;
   const command = sshCommand(instance);
   const isReplaceable = mayChange && (status === 'running' || status === 'stopped');
   if (status === 'destroying' || status === 'destroyed') return null;
@@ -21,6 +23,7 @@ export function Connect({ instance, mayChange }: { instance: Instance; mayChange
         ) : (
           <CopyLine label="SSH command" text={command} />
         )}
+        {command !== undefined && ssh_key_fingerprint !== null && <KeyThatFits fingerprint={ssh_key_fingerprint} />}
         <div className={styles.links}>
           <OpenLink href={vsCodeLink(instance)}>Open in VS Code</OpenLink>
           <OpenLink href={webAddress(instance.jupyter_url)}>Open JupyterLab</OpenLink>
@@ -36,6 +39,17 @@ export function Connect({ instance, mayChange }: { instance: Instance; mayChange
         <Replacement state={instance.access_replacement} />
       </div>
     </Section>
+  );
+}
+
+/** Which SSH key logs in, for whom ssh has refused with `Permission denied (publickey)`. */
+function KeyThatFits({ fingerprint }: { fingerprint: string }) {
+  return (
+    <p className={styles.muted}>
+      {onlyKey(fingerprint)} If SSH says <code>Permission denied (publickey)</code>, your computer offers another key:{' '}
+      <code>ssh-add -l</code> and <code>ssh-keygen -lf ~/.ssh/id_ed25519.pub</code> show yours. Use the right one with{' '}
+      <code>ssh -i</code>, or replace the key here.
+    </p>
   );
 }
 

@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { useState } from 'react';
+import { isPrivateKey, PRIVATE_KEY_GIVEN } from '../../../../client/text/ssh-keys.js';
 import { useAct } from '../../data/act.js';
 import { api } from '../../data/api.js';
 import type { SshKey } from '../../data/models.js';
@@ -79,8 +80,8 @@ function AddForm({ close }: { close: () => void }) {
   const text = publicKey.trim();
   // The comment of the key is its usual name.
   const shownName = name.trim() || (text.split(/\s+/)[2] ?? '').slice(0, 64);
-  const fault = text.includes('PRIVATE KEY')
-    ? 'This is a private key: give nobody that. Paste the line of the file that ends in .pub.'
+  const fault = isPrivateKey(text)
+    ? `This is a private key. ${PRIVATE_KEY_GIVEN} Paste the line of the file that ends in .pub.`
     : text === ''
       ? 'Paste the line of the file that ends in .pub.'
       : undefined;
@@ -103,7 +104,7 @@ function AddForm({ close }: { close: () => void }) {
             For example what <code>cat ~/.ssh/id_ed25519.pub</code> prints.
           </>
         }
-        error={isTried || text.includes('PRIVATE KEY') ? fault : undefined}
+        error={isTried || isPrivateKey(text) ? fault : undefined}
       >
         {(tied) => (
           <TextArea
