@@ -362,7 +362,14 @@ export interface Schema {
     instance_id: string;
     created_at: number;
   };
-  slow_images: { organization_id: string; source: string; failures: number; failed_at: number; retry_at: number };
+  slow_images: {
+    organization_id: string;
+    source: string;
+    machine_id: string;
+    failures: number;
+    failed_at: number;
+    retry_at: number;
+  };
   instance_gpus: { instance_id: string; gpu_uuid: string };
   gpu_claims: { machine_id: string; gpu_uuid: string; instance_id: string; claimed_at: number };
   commands: {

@@ -90,7 +90,7 @@ it('a deploy of an image that was too slow is accepted and ends at once, at no c
   expect(instance).toMatchObject({
     status: 'error',
     error_code: 'provision_failed',
-    error_message: `images from docker.io/library/slow were too slow to pull the last time; this organization can deploy them again from ${until}`,
+    error_message: `images from docker.io/library/slow were too slow to pull on this machine the last time; this organization can deploy them again there from ${until}, and on other machines now`,
     started_at: null,
     spend_micro: 0,
     allowed_actions: ['destroy'],
@@ -151,6 +151,35 @@ it('deploys that were under way together count as one failure', async () => {
   expect(await isTried('slow:1')).toBe(true);
 });
 
+it('one machine holds an organization back on itself alone, and a second one on all', async () => {
+  const [first, firstOffer] = [agent, offerId];
+  await failSlowly('ghcr.io/team/app:1');
+  const others = [];
+  for (let made = 0; made < 2; made++) {
+    const host = await test.host({ gpus: 2, automatic: false });
+    others.push({ host, offer: await test.offer(host) });
+  }
+  const [second, third] = others;
+  const on = (host = first, offer = firstOffer) => void ([agent, offerId] = [host, offer]);
+  on(second?.host, second?.offer);
+  expect(await isTried('ghcr.io/team/other:2')).toBe(true);
+  advance(MINUTE_MS);
+  await failSlowly('ghcr.io/team/app:1');
+  on(third?.host, third?.offer);
+  await pass(0);
+  const { id } = await deploy('ghcr.io/team/app:1');
+  const until = new Date(test.clock.now() + 9 * MINUTE_MS).toISOString();
+  const why = `images from ghcr.io were too slow to pull on several machines the last time; this organization can deploy them again from ${until}`;
+  expect(await renter.api.get(`/v1/instances/${id}`)).toMatchObject({ status: 'error', error_message: why });
+  await destroy(id);
+  // Once the first machine may be tried again, only the second holds back on itself.
+  await pass(9 * MINUTE_MS);
+  expect(await isTried('ghcr.io/team/app:1')).toBe(true);
+  on(second?.host, second?.offer);
+  await pass(0);
+  expect(await isTried('ghcr.io/team/app:1')).toBe(false);
+});
+
 it('a failure that was not for being slow holds back nothing', async () => {
   const { id } = await deploy('missing:1');
   agent.fail(await commandFor({ id } as InstanceBody), 'IMAGE_UNAVAILABLE', 'not found');
@@ -171,7 +200,7 @@ it('a clock that was set back holds back nothing for longer', async () => {
 it('an organization has a hundred of them at most', async () => {
   const values = Array.from({ length: 100 }, (_, index) => ({
     ...{ organization_id: renter.organizationId, source: `docker.io/library/image-${index}`, failures: 1 },
-    ...{ failed_at: test.clock.now(), retry_at: test.clock.now() + 1 + index },
+    ...{ machine_id: agent.hostId, failed_at: test.clock.now(), retry_at: test.clock.now() + 1 + index },
   }));
   test.core.platform.store.transact((tx) => tx.run(query.insertInto('slow_images').values(values)));
   await failSlowly('slow:1');

@@ -29,7 +29,7 @@ export interface DeployRequest extends Partial<InstanceLimits> {
 /**
  * Rents an offer. Checks the refusals of API rule 18 in their order, then claims the GPUs and records the instance and its provision
  * command, all in one transaction. A refusal stores and charges nothing (API rule 19). The same request with the same idempotency
- * key within 24 hours returns the present state of the first instance. A deploy of an image that was recently too slow is
+ * key within 24 hours returns the present state of the first instance. A deploy of an image that was recently too slow on this machine, or on two, is
  * accepted, and its instance goes to `error` in the same transaction.
  */
 export function deploy(
@@ -59,7 +59,7 @@ export function deploy(
     recordAct(tx, caller.organizationId, actorOf(caller), 'instance.deploy', `instances/${instance.id}`);
     if (idempotency) remember(tx, idempotency, instance.id);
     const accepted = describeInstance(platform, tx, instance);
-    const slow = findSlowImage(tx, caller.organizationId, template.image);
+    const slow = findSlowImage(tx, caller.organizationId, template.image, offer.machine.id);
     if (slow) failUntried(tx, instance, slow);
     else recordCommand(tx, instance, 'provision');
     return { instance: accepted, replayed: false };

@@ -76,8 +76,8 @@ function metersToCome(instance: Rates & { id: string; status: InstanceStatus }, 
   ];
 }
 
-function warningOf(tx: Tx, { template, organizationId }: PlannedDeploy): string | null {
-  if (template instanceof Refusal) return null;
-  const slow = findSlowImage(tx, organizationId, template.image);
+function warningOf(tx: Tx, { template, offer, organizationId }: PlannedDeploy): string | null {
+  if (template instanceof Refusal || offer instanceof Refusal) return null;
+  const slow = findSlowImage(tx, organizationId, template.image, offer.machine.id);
   return slow ? reasonOf(slow) : null;
 }

@@ -10,6 +10,7 @@ import { eventPurgerOf } from '../events/purge.js';
 import { purgeMails } from '../mail/outbox.js';
 import { purgeCountedMails } from '../mail/strangers.js';
 import { IDEMPOTENCY_MS } from '../instances/idempotency.js';
+import { dropSlowImage } from '../instances/slow-images.js';
 import { ACTS_A_RUN, purgeActs } from '../system/acts.js';
 import type { Platform } from '../system/platform.js';
 import { purgeWebhooks } from '../webhooks/purge.js';
@@ -95,15 +96,14 @@ const keysBefore = compileOnce(({ before }: { before: number }) =>
 
 function purgeSlowImages(tx: Tx): number {
   const found = tx.all(imagesBefore({ before: tx.now - SLOW_IMAGE_MEMORY_MS }));
-  for (const { organization_id, source } of found)
-    tx.run(query.deleteFrom('slow_images').where('organization_id', '=', organization_id).where('source', '=', source));
+  for (const row of found) dropSlowImage(tx, row);
   return found.length;
 }
 
 const imagesBefore = compileOnce(({ before }: { before: number }) =>
   query
     .selectFrom('slow_images')
-    .select(['organization_id', 'source'])
+    .select(['organization_id', 'source', 'machine_id'])
     .where('retry_at', '<=', before)
     .orderBy('retry_at')
     .limit(sql.lit(BATCH)),

@@ -45,6 +45,7 @@ import { ownedGpus } from './0044-owned-gpus.js';
 import { runKeys } from './0045-run-keys.js';
 import { networks } from './0048-networks.js';
 import { keyFingerprints } from './0052-key-fingerprints.js';
+import { slowMachines } from './0046-slow-machines.js';
 
 export interface Migration {
   name: string;
@@ -100,4 +101,5 @@ export const migrations: readonly Migration[] = [
   { name: '0045-run-keys', sql: runKeys },
   { name: '0048-networks', sql: networks },
   { name: '0052-key-fingerprints', sql: keyFingerprints },
+  { name: '0046-slow-machines', sql: slowMachines },
 ];
