@@ -83,6 +83,22 @@ describe('A name', () => {
     ['File', 'ﬁle'],
     ['Café', 'cafe'],
     ['Kind', 'κιnԁ'],
+    ['PyTorch', 'Py\u3164Torch'],
+    ['PyTorch', '\u115fPy\u1160Tor\uffa0ch'],
+    ['PyTorch', 'Py\u200bTo\u00ad\u2060rch\ufeff'],
+    ['PyTorch', 'PyTorch\u034f\ufe0f\u{e0041}'],
+    ['PyTorch', 'PyTorchʼ'],
+    ['Jupyter', 'Jսpyteʀ'],
+    ['SGLang', 'ՏGԼaոց'],
+    ['Ubuntu', 'Սbuntu'],
+    ['vLLM', 'ꓦꓡꓡꓟ'],
+    ['vLLM', 'ᏙᏞᏞᎷ'],
+    ['vLLM', 'ꮩꮮꮮꮇ'],
+    ['Whisper', 'ᎳhᎥsper'],
+    ['Hugging', 'Ηugging'],
+    ['PyTorch', '🅿yTorch'],
+    ['ComfyUI', 'ⲤomfyUI'],
+    ['Axolotl', 'Ax०lotl'],
   ])('%s looks like %s', (one, other) => {
     expect(lookOf(one)).toBe(lookOf(other));
   });
@@ -92,6 +108,8 @@ describe('A name', () => {
     ['TensorFlow', 'PyTorch'],
     ['vLLM', 'vLM'],
     ['日本', '日木'],
+    ['Ubuntu', 'Տbuntu'],
+    ['한국', '한'],
   ])('%s does not look like %s', (one, other) => {
     expect(lookOf(one)).not.toBe(lookOf(other));
   });
@@ -104,6 +122,10 @@ describe('A name', () => {
     expect(lookOf('аеорсхуіѕјԁһԛԝкмтвн')).toBe('aeopcxylsjdhqwkmtbh');
     expect(lookOf('αβεηικνορτυχ')).toBe('abenlkvoptux');
     expect(lookOf('01ıⅼ')).toBe('olll');
+    expect(lookOf('քցհյլոռօգզս')).toBe('fghjlnnoqqu');
+    expect(lookOf('ՔՑՀՅԼՈՌՕԳԶՍՏ')).toBe('fghjlnnoqqus');
+    expect(lookOf('ᎠᎡᎢᎥᎩᎪᎫᎬᎳᎷᎻᎽᏀᏂᏃᏎᏏᏒᏔᏕᏙᏚᏞᏟᏢᏦᏧᏮᏳᏴ')).toBe('drtlyajewmhyghz4brwsvslcpkd6gb');
+    expect(lookOf('ꓮꓐꓚꓓꓰꓝꓖꓧꓲꓙꓗꓡꓟꓠꓳꓑꓣꓢꓔꓴꓦꓪꓫꓬꓜ')).toBe('abcdefghljklmnoprstuvwxyz');
   });
 });
 
