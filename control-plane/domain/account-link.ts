@@ -6,8 +6,14 @@ export type LinkPurpose = (typeof LINK_PURPOSES)[number];
 
 export const LINK_MS: Readonly<Record<LinkPurpose, number>> = { password_reset: HOUR_MS, sign_up: DAY_MS };
 
-/** Links of one purpose that are sent to an address in an hour. */
+/** Links of one purpose that are sent to an address in an hour; of sign-ups, those that one wider network asks for. */
 export const LINKS_AN_HOUR = 3;
+
+/**
+ * Links of sign-ups that are sent to an address in an hour, whoever asks for them: a stranger who signs up with somebody's address must not
+ * keep its owner from it.
+ */
+export const SIGN_UPS_TO_ADDRESS = 10;
 
 /** Links of one purpose that are asked for in a minute, by everybody: so that their rows and mails have a bound. */
 export const LINKS_A_MINUTE = 200;

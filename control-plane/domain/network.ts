@@ -16,3 +16,19 @@ export function networkOf(address: string): string {
     .map((group) => parseInt(group, 16).toString(16))
     .join(':')}::/48`;
 }
+
+/**
+ * Returns what a network counts as where many networks of one owner must count as one: an IPv4 address its /16, an IPv6 network its /32.
+ * `network` is what {@link networkOf} returns.
+ */
+export function widerNetworkOf(network: string): string {
+  const [first = '', second] = network.includes(':') ? network.split(':') : network.split('.');
+  if (second === undefined) return network;
+  return network.includes(':') ? `${first}:${second}::/32` : `${first}.${second}.0.0/16`;
+}
+
+/** Returns how many of the networks are in the same wider network as this one. An unknown network is in none. */
+export function countNear(network: string, networks: readonly (string | null)[]): number {
+  const wider = widerNetworkOf(network);
+  return networks.filter((other) => other !== null && widerNetworkOf(other) === wider).length;
+}

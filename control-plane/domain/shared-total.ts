@@ -69,3 +69,20 @@ function countOf(names: readonly string[]): Map<string, number> {
   for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
   return counts;
 }
+
+/** What is taken of a total in which a place is not taken away again: it is free after a time. */
+export interface Taken {
+  /** How many places there are. */
+  most: number;
+  taken: number;
+  /** How many of them those hold who ask for one more: the person, or everybody in the wider network. */
+  held: number;
+}
+
+/**
+ * Tells whether somebody gets one more place of a total which strangers share: whoever holds a place gets more only while less than half of
+ * the total is taken, and whoever holds none gets one until it is full. So a few strangers cannot use it up for everybody.
+ */
+export function mayTake({ most, taken, held }: Taken): boolean {
+  return taken < (held === 0 ? most : most / 2);
+}

@@ -38,6 +38,7 @@ export interface Schema {
     invite_id: string | null;
     user_id: string | null;
     made_by: string | null;
+    network: string | null;
     token_hash: string | null;
     tries: number;
     created_at: number;
@@ -99,6 +100,7 @@ export interface Schema {
   device_code_guesses: {
     id: string;
     user_id: string;
+    network: string | null;
     expires_at: number;
   };
   second_factors: {

@@ -44,6 +44,7 @@ interface Answer {
 }
 
 const post = (path: string, body: object) => test.api.request<Answer>('POST', path, body);
+const from = (address: string) => ({ 'X-Forwarded-For': address });
 const signIn = (password: string) => post('/v1/auth/sign-in', { email: renter.email, password });
 const ask = (email: string) => post('/v1/auth/password-reset', { email });
 const signUp = (email: string, more: object = {}) =>
@@ -88,13 +89,12 @@ describe('a forgotten password', () => {
   });
 
   it('replaced in a new network lets the user sign in there, whatever strangers have tried elsewhere', async () => {
-    const at = (address: string) => ({ 'X-Forwarded-For': address });
     const attempt = (address: string, password: string) =>
-      test.api.request('POST', '/v1/auth/sign-in', { email: renter.email, password }, at(address));
+      test.api.request('POST', '/v1/auth/sign-in', { email: renter.email, password }, from(address));
     for (let network = 1; network <= 41; network++) await attempt(`203.0.113.${network}`, 'wrong');
     const body = { token: await resetLink(), new_password: NEW_PASSWORD };
     expect((await attempt('198.51.100.7', PASSWORD)).body).toMatchObject({ code: 'RATE_LIMITED' });
-    await test.api.request('POST', '/v1/auth/password-reset/confirm', body, at('198.51.100.7'));
+    await test.api.request('POST', '/v1/auth/password-reset/confirm', body, from('198.51.100.7'));
     await mailed();
     expect((await attempt('198.51.100.8', NEW_PASSWORD)).body).toMatchObject({ code: 'RATE_LIMITED' });
     expect((await attempt('198.51.100.7', NEW_PASSWORD)).status).toBe(200);
@@ -205,8 +205,13 @@ describe('a forgotten password', () => {
     expect(await post('/v1/auth/sign-up/confirm', { token: reset, password: PASSWORD })).toMatchObject(invalid);
   });
 
-  it('is asked for 200 times in a minute by everybody together, and sign-ups have places of their own', async () => {
-    for (let count = 0; count < 200; count++) expect((await ask(`stranger-${count}@example.com`)).status).toBe(202);
+  it('is asked for 200 times in a minute by everybody, of which a few networks get half, and sign-ups have their own', async () => {
+    const askAt = (count: number, address: string) =>
+      test.api.request('POST', '/v1/auth/password-reset', { email: `stranger-${count}@example.com` }, from(address));
+    for (let count = 0; count < 100; count++) expect((await askAt(count, `203.0.113.${count % 5}`)).status).toBe(202);
+    for (const address of ['203.0.113.1', '203.0.7.7']) expect((await askAt(100, address)).status).toBe(429);
+    for (let count = 100; count < 199; count++) expect((await askAt(count, `10.${count}.0.1`)).status).toBe(202);
+    expect((await ask('stranger-199@example.com')).status).toBe(202);
     const before = test.dump();
     expect(await ask(renter.email)).toMatchObject({
       status: 429,
@@ -289,6 +294,23 @@ describe('a sign-up, where there is mail', () => {
     const kept = query.selectFrom('link_requests').select('password_hash').where('address', '=', renter.email);
     const hashes = test.core.platform.store.transact((tx) => tx.all(kept)).map(({ password_hash }) => password_hash);
     expect(hashes).toEqual([null, null, null]);
+  });
+
+  it('is not kept from the owner of an address by strangers who sign up with it', async () => {
+    const body = { email: 'mine@example.com', password: 'a fine password', name: 'Me' };
+    const signUpAt = async (address: string) =>
+      (await test.api.request('POST', '/v1/auth/sign-up', body, from(address))).status;
+    for (let count = 0; count < 3; count++) expect(await signUpAt(`203.0.113.${count}`)).toBe(202);
+    expect(await signUpAt('203.0.113.9')).toBe(409);
+    for (let count = 0; count < 2; count++) expect(await signUpAt('198.18.0.1')).toBe(202);
+    expect(await signUpAt('198.18.0.1')).toBe(409);
+    for (let network = 1; network <= 4; network++) expect(await signUpAt(`10.${network}.0.1`)).toBe(202);
+    expect(await signUpAt('198.51.100.7')).toBe(202);
+    expect(await signUpAt('198.51.100.7')).toBe(409);
+    // All are mailed at once: that of the owner waits for none.
+    test.advance(1_000);
+    await smtp.gets(10);
+    expect(await signUpAt('192.0.2.1')).toBe(409);
   });
 
   it('joins the organization of an invitation, if that is open then', async () => {

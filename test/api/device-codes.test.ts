@@ -289,11 +289,54 @@ describe('a code', () => {
       ...{ created_at: test.clock.now(), expires_at: test.clock.now() + 10 * MINUTE_MS },
     }));
     test.core.platform.store.transact((tx) => tx.run(query.insertInto('device_codes').values(rows)));
-    const elsewhere = { ...PROGRAM, 'X-Forwarded-For': '203.0.113.10' };
+    const elsewhere = { ...PROGRAM, 'X-Forwarded-For': '192.0.2.10' };
     await begin(elsewhere);
     expect((await ask(elsewhere)).status).toBe(429);
     test.clock.advance(10 * MINUTE_MS);
     expect((await ask()).status).toBe(201);
+  });
+
+  it('is still given to others once few networks have half of all', async () => {
+    const rows = Array.from({ length: 500 }, (_, index) => ({
+      ...{ id: `code-${index}`, device_hash: `${index}`, user_hash: Buffer.from(`${index}`), name: NAME },
+      ...{ network: `192.0.2.${index % 26}`, device: null, state: 'pending' as const, user_id: null, session_id: null },
+      ...{ created_at: test.clock.now(), expires_at: test.clock.now() + 10 * MINUTE_MS },
+    }));
+    test.core.platform.store.transact((tx) => tx.run(query.insertInto('device_codes').values(rows)));
+    const askAt = async (address: string) => {
+      const headers = { ...PROGRAM, 'X-Forwarded-For': address };
+      return (await test.api.request<Answer>('POST', '/v1/auth/device', { name: NAME }, headers)).status;
+    };
+    expect(await askAt('192.0.3.3')).toBe(429);
+    expect(await askAt('198.18.0.1')).toBe(201);
+    expect(await askAt('198.18.0.2')).toBe(429);
+  });
+
+  it('can be typed by others once the accounts of one network have typed half of all wrong ones', async () => {
+    const rows = Array.from({ length: 500 }, (_, index) => ({
+      ...{ id: `guess-${index}`, user_id: `user-${index % 100}`, network: '192.0.2.1' },
+      expires_at: test.clock.now() + 10 * MINUTE_MS,
+    }));
+    test.core.platform.store.transact((tx) => tx.run(query.insertInto('device_code_guesses').values(rows)));
+    const typeAt = async (address: string) => {
+      const body = { user_code: 'BCDF-GHJK' };
+      const headers = { 'X-Forwarded-For': address };
+      return (await renter.api.request('POST', '/v1/me/device-codes', body, headers)).status;
+    };
+    const { status: wrong } = await type('BCDF-GHJK');
+    expect(await typeAt('192.0.9.9')).toBe(429);
+    expect((await type('BCDF-GHJK')).status).toBe(429);
+    const other = await test.renter(0);
+    expect(
+      (
+        await other.api.request(
+          'POST',
+          '/v1/me/device-codes',
+          { user_code: 'BCDF-GHJK' },
+          { 'X-Forwarded-For': '198.18.0.1' },
+        )
+      ).status,
+    ).toBe(wrong);
   });
 
   it('is in the database only as a hash', async () => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { mostUnpaid, overShare, type Holder } from '../../control-plane/domain/shared-total.js';
+import { mayTake, mostUnpaid, overShare, type Holder } from '../../control-plane/domain/shared-total.js';
 
 interface Item extends Holder {
   name: string;
@@ -70,5 +70,18 @@ describe('a total that strangers share', () => {
         }
       }),
     );
+  });
+});
+
+describe('a total whose places nobody loses', () => {
+  it.each([
+    [{ most: 4, taken: 3, held: 0 }, true],
+    [{ most: 4, taken: 4, held: 0 }, false],
+    [{ most: 4, taken: 1, held: 1 }, true],
+    [{ most: 4, taken: 2, held: 1 }, false],
+    [{ most: 5, taken: 2, held: 2 }, true],
+    [{ most: 5, taken: 3, held: 1 }, false],
+  ])('of which %j gives one more: %s', (places, expected) => {
+    expect(mayTake(places)).toBe(expected);
   });
 });

@@ -7,6 +7,7 @@ import {
   type DeviceRequest,
 } from '../../services/accounts/approve-device.js';
 import { DEVICE_PAGE } from '../page-paths.js';
+import { clientNetwork } from '../client.js';
 import { userCode } from '../routes/device-codes.js';
 import { uuid } from '../schemas.js';
 import { timeOf, userOf } from './account.js';
@@ -57,7 +58,7 @@ export const deviceForm: FormSpec<typeof codeBody> = {
     DEVICE_CODE_INVALID: 'No program waits with this code. Look at it again, or let the program show a new one',
   },
   submit: ({ user_code }, visit) => {
-    typeDeviceCode(visit.platform, userOf(visit), user_code);
+    typeDeviceCode(visit.platform, userOf(visit), user_code, clientNetwork(visit.request));
     return APPROVE;
   },
 };

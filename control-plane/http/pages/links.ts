@@ -48,8 +48,8 @@ export const forgotForm: FormSpec<typeof forgotBody> = {
   words: {
     LIMIT_REACHED: 'Three links in an hour are the limit for an address. Use the newest one, or try again later',
   },
-  submit: ({ email }, { platform }) => {
-    requestPasswordReset(platform, email);
+  submit: ({ email }, { platform, request }) => {
+    requestPasswordReset(platform, email, clientNetwork(request));
     return pathTo(FORGOT, { done: 'link-mailed' });
   },
 };

@@ -28,7 +28,7 @@ export const accountLinkRoutes: Routes = (app, platform) => {
       },
     },
     (request, reply) => {
-      requestPasswordReset(platform, request.body.email);
+      requestPasswordReset(platform, request.body.email, clientNetwork(request));
       void reply.code(202);
       return MAILED;
     },

@@ -110,7 +110,7 @@ export const authRoutes: Routes = (app, platform) => {
         operationId: 'signUp',
         summary: 'Create an account and an organization for it',
         description:
-          'With `invite_token`, the account joins the organization of that invitation instead. A control plane that allows new accounts only by invitation requires it. A control plane that sends mail answers 202 to every address and creates the account once its link is confirmed; at most three are sent to an address in an hour.',
+          'With `invite_token`, the account joins the organization of that invitation instead. A control plane that allows new accounts only by invitation requires it. A control plane that sends mail answers 202 to every address and creates the account once its link is confirmed; at most three are sent to an address in an hour, and some more if sign-ups with it come from several networks.',
         body: body({
           email: emailOf('the new user'),
           password: newPassword,

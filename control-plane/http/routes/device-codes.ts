@@ -7,7 +7,7 @@ import {
 } from '../../services/accounts/approve-device.js';
 import { openDeviceSession } from '../../services/accounts/open-device-session.js';
 import { requestDeviceCode } from '../../services/accounts/request-device-code.js';
-import { sessionOrigin } from '../client.js';
+import { clientNetwork, sessionOrigin } from '../client.js';
 import { ownOrigin } from '../cookies.js';
 import { DEVICE_PAGE } from '../page-paths.js';
 import { ACCOUNT, PUBLIC, accountOf } from '../policy.js';
@@ -103,7 +103,8 @@ export const deviceCodeRoutes: Routes = (app, platform) => {
         response: { 200: TypedDeviceCode },
       },
     },
-    (request) => typedCodeView(typeDeviceCode(platform, accountOf(request), request.body.user_code)),
+    (request) =>
+      typedCodeView(typeDeviceCode(platform, accountOf(request), request.body.user_code, clientNetwork(request))),
   );
 
   app.post(

@@ -1,6 +1,8 @@
 import type { AccountCaller } from '../../domain/caller.js';
 import { DEVICE_CODE_LIMITS, DEVICE_CODE_MS, typedCode } from '../../domain/device-code.js';
+import { countNear } from '../../domain/network.js';
 import { Refusal } from '../../domain/refusal.js';
+import { mayTake } from '../../domain/shared-total.js';
 import { compileOnce, insertRow, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { Platform } from '../system/platform.js';
@@ -26,21 +28,26 @@ export interface DeviceRequest {
 /**
  * Returns what the program asks for whose code the caller has typed, and lets this session alone approve or deny it. Refuses with
  * DEVICE_CODE_INVALID, the same for a code that is wrong, expired, used, or was typed by somebody else; and with RATE_LIMITED after five of
- * these within ten minutes, or while too many are typed by all users.
+ * these within ten minutes, or while too many are typed by all users: see `mayTake`. `network`: where it is typed.
  */
-export function typeDeviceCode(platform: Platform, caller: AccountCaller, typed: string): DeviceRequest {
+export function typeDeviceCode(
+  platform: Platform,
+  caller: AccountCaller,
+  typed: string,
+  network: string,
+): DeviceRequest {
   const letters = typedCode(typed);
   // It can be no code, so it is no guess.
   if (letters === undefined) throw invalidCode();
   const found = platform.store.transact((tx) => {
-    checkGuesses(tx, caller.userId);
+    checkGuesses(tx, caller.userId, network);
     const code = findByUserCode(platform, tx, letters);
     if (code && (code.user_id === null || code.user_id === caller.userId)) {
       leaveOthers(tx, caller);
       changeCode(tx, code.id, { user_id: caller.userId, session_id: caller.sessionId });
       return describe(platform, tx, caller, code);
     }
-    noteGuess(tx, caller.userId);
+    noteGuess(tx, caller.userId, network);
     return undefined;
   });
   if (!found) throw invalidCode();
@@ -84,33 +91,29 @@ function describe(platform: Platform, tx: Tx, { sessionId }: AccountCaller, code
   return { id, name, device, network, isSameNetwork, created_at, expires_at };
 }
 
-function checkGuesses(tx: Tx, userId: string): void {
-  const now = tx.now;
+/** Refuses with RATE_LIMITED. Whoever holds guesses are the user and everybody in the wider network: many accounts can be one person's. */
+function checkGuesses(tx: Tx, userId: string, network: string): void {
   const { wrongOfUser, wrongOfAll } = DEVICE_CODE_LIMITS;
-  if (tx.all(guessesOf({ userId, now })).length < wrongOfUser && tx.all(guesses({ now })).length < wrongOfAll) return;
+  const all = tx.all(guesses({ now: tx.now }));
+  const ofUser = all.filter((guess) => guess.user_id === userId).length;
+  const near = all.map((guess) => guess.network);
+  const held = Math.max(ofUser, countNear(network, near));
+  if (ofUser < wrongOfUser && mayTake({ most: wrongOfAll, taken: all.length, held })) return;
   const seconds = DEVICE_CODE_MS / 1_000;
   throw new Refusal('RATE_LIMITED', `too many wrong codes were typed; try again in ${seconds} s`, {
     retry_after_seconds: seconds,
   });
 }
 
-function noteGuess(tx: Tx, userId: string): void {
-  tx.run(insertRow('device_code_guesses', { id: tx.id(), user_id: userId, expires_at: tx.now + DEVICE_CODE_MS }));
+function noteGuess(tx: Tx, userId: string, network: string): void {
+  const expires_at = tx.now + DEVICE_CODE_MS;
+  tx.run(insertRow('device_code_guesses', { id: tx.id(), user_id: userId, network, expires_at }));
 }
-
-const guessesOf = compileOnce(({ userId, now }: { userId: string; now: number }) =>
-  query
-    .selectFrom('device_code_guesses')
-    .select('id')
-    .where('user_id', '=', userId)
-    .where('expires_at', '>', now)
-    .limit(sql.lit(DEVICE_CODE_LIMITS.wrongOfUser)),
-);
 
 const guesses = compileOnce(({ now }: { now: number }) =>
   query
     .selectFrom('device_code_guesses')
-    .select('id')
+    .select(['user_id', 'network'])
     .where('expires_at', '>', now)
     .limit(sql.lit(DEVICE_CODE_LIMITS.wrongOfAll)),
 );

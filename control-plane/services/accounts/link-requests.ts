@@ -1,6 +1,15 @@
 import { HOUR_MS, MINUTE_MS } from '../../../shared/time.js';
-import { LINKS_A_MINUTE, LINKS_AN_HOUR, LINK_MS, LINK_PREFIX, type LinkPurpose } from '../../domain/account-link.js';
+import {
+  LINKS_A_MINUTE,
+  LINKS_AN_HOUR,
+  LINK_MS,
+  LINK_PREFIX,
+  SIGN_UPS_TO_ADDRESS,
+  type LinkPurpose,
+} from '../../domain/account-link.js';
+import { countNear } from '../../domain/network.js';
 import { Refusal } from '../../domain/refusal.js';
+import { mayTake } from '../../domain/shared-total.js';
 import type { Row } from '../../store/schema.js';
 import { compileOnce, insertRow, query, sql, updateRows } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
@@ -9,27 +18,35 @@ import { hashToken } from './tokens.js';
 
 export type LinkRequest = Row<'link_requests'>;
 type NewRequest = Pick<LinkRequest, 'purpose' | 'address'> & Partial<LinkRequest>;
+type AskedFor = NewRequest & { network: string };
 
 /**
  * Records that somebody wants a link to be mailed to an address. Does the same for every address: whether it has an account is looked up
  * by the next run of `linkSenderOf`. The request does not wake that worker, so that no time after the answer tells it either. Refuses with
- * LIMIT_REACHED after {@link LINKS_AN_HOUR} for an address in an hour, and with RATE_LIMITED after {@link LINKS_A_MINUTE} for all.
+ * LIMIT_REACHED after {@link LINKS_AN_HOUR} for an address in an hour, of sign-ups from one wider network or {@link SIGN_UPS_TO_ADDRESS}
+ * from all; and with RATE_LIMITED once its part of {@link LINKS_A_MINUTE} for all is used up: see `mayTake`.
  */
-export function requestLink(tx: Tx, request: NewRequest): void {
-  const { address, purpose } = request;
-  const recent = tx.all(recentOf({ address, purpose, since: tx.now - HOUR_MS }));
-  if (recent.length >= LINKS_AN_HOUR)
-    throw new Refusal(
-      'LIMIT_REACHED',
-      `${LINKS_AN_HOUR} links in an hour are the limit for an e-mail address; use the newest one, or try again later`,
-      { limit: LINKS_AN_HOUR },
-    );
-  checkFlood(tx, purpose);
+export function requestLink(tx: Tx, request: AskedFor): void {
+  checkAddress(tx, request);
+  checkFlood(tx, request);
   addRequest(tx, request);
 }
 
-function checkFlood(tx: Tx, purpose: LinkPurpose): void {
-  if (tx.all(newest({ purpose, since: tx.now - MINUTE_MS })).length < LINKS_A_MINUTE) return;
+function checkAddress(tx: Tx, { address, purpose, network }: AskedFor): void {
+  const recent = tx.all(recentOf({ address, purpose, since: tx.now - HOUR_MS })).map((row) => row.network);
+  const isSignUp = purpose === 'sign_up';
+  // Whoever asks for a link to a new password, its mail helps the owner of the address. That of a stranger's sign-up does not.
+  const own = isSignUp ? countNear(network, recent) : recent.length;
+  const places = { most: SIGN_UPS_TO_ADDRESS, taken: recent.length, held: own };
+  if (own < LINKS_AN_HOUR && (!isSignUp || mayTake(places))) return;
+  const what = `${LINKS_AN_HOUR} links in an hour are the limit for an e-mail address`;
+  const otherwise = isSignUp ? 'try again later or from another network' : 'try again later';
+  throw new Refusal('LIMIT_REACHED', `${what}; use the newest one, or ${otherwise}`, { limit: LINKS_AN_HOUR });
+}
+
+function checkFlood(tx: Tx, { purpose, network }: AskedFor): void {
+  const recent = tx.all(newest({ purpose, since: tx.now - MINUTE_MS })).map((row) => row.network);
+  if (mayTake({ most: LINKS_A_MINUTE, taken: recent.length, held: countNear(network, recent) })) return;
   throw new Refusal('RATE_LIMITED', 'too many links are asked for at this moment; try again in a minute', {
     retry_after_seconds: MINUTE_MS / 1_000,
   });
@@ -37,9 +54,9 @@ function checkFlood(tx: Tx, purpose: LinkPurpose): void {
 
 /** Writes the row of a request. */
 export function addRequest(tx: Tx, request: NewRequest): LinkRequest {
-  const nothing = { name: null, password_hash: null, invite_id: null, user_id: null, made_by: null, token_hash: null };
+  const nothing = { name: null, password_hash: null, invite_id: null, user_id: null, made_by: null, network: null };
   const times = { created_at: tx.now, expires_at: tx.now + LINK_MS[request.purpose], handled_at: null };
-  const row = { id: tx.id(), ...nothing, tries: 0, ...times, ...request };
+  const row = { id: tx.id(), ...nothing, token_hash: null, tries: 0, ...times, ...request };
   tx.run(insertRow('link_requests', row));
   return row;
 }
@@ -87,18 +104,18 @@ export function changeRequest(tx: Tx, id: string, changes: Partial<LinkRequest>)
 const recentOf = compileOnce(({ address, purpose, since }: { address: string; purpose: LinkPurpose; since: number }) =>
   query
     .selectFrom('link_requests')
-    .select('id')
+    .select('network')
     .where('address', '=', address)
     .where('purpose', '=', purpose)
     .where('created_at', '>', since)
     .where('made_by', 'is', null)
-    .limit(sql.lit(LINKS_AN_HOUR)),
+    .limit(sql.lit(SIGN_UPS_TO_ADDRESS)),
 );
 
 const newest = compileOnce(({ purpose, since }: { purpose: LinkPurpose; since: number }) =>
   query
     .selectFrom('link_requests')
-    .select('id')
+    .select('network')
     .where('purpose', '=', purpose)
     .where('created_at', '>', since)
     .where('made_by', 'is', null)

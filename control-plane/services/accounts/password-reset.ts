@@ -26,10 +26,10 @@ import { getUser, isOperator, membershipsOf } from './users.js';
  * Lets a link to a new password be mailed, if the address has an account; nothing tells whether it has. Refuses with MAIL_OFF, and with
  * LIMIT_REACHED after three in an hour for an address, and with RATE_LIMITED while too many are asked for.
  */
-export function requestPasswordReset({ mail, store }: Platform, email: string): void {
+export function requestPasswordReset({ mail, store }: Platform, email: string, network: string): void {
   if (!mail)
     throw new Refusal('MAIL_OFF', 'this control plane sends no mail: ask its operator for a link to a new password');
-  store.transact((tx) => requestLink(tx, { purpose: 'password_reset', address: email }));
+  store.transact((tx) => requestLink(tx, { purpose: 'password_reset', address: email, network }));
 }
 
 /**

@@ -5,7 +5,9 @@ import {
   shownCode,
   userCodeFrom,
 } from '../../domain/device-code.js';
+import { countNear } from '../../domain/network.js';
 import { Refusal } from '../../domain/refusal.js';
+import { mayTake } from '../../domain/shared-total.js';
 import { compileOnce, insertRow, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { Platform } from '../system/platform.js';
@@ -26,7 +28,7 @@ export interface NewDeviceCode {
 
 /**
  * Begins the sign-in of a program that calls its session `name`. Refuses with RATE_LIMITED while too many codes of its network, or of all
- * networks, are open.
+ * networks, are open: see `mayTake`.
  */
 export function requestDeviceCode(platform: Platform, name: string, { network, device }: SessionOrigin): NewDeviceCode {
   const deviceCode = `dev_${platform.ids.hex(32)}`;
@@ -53,26 +55,21 @@ function unusedCode(platform: Platform, tx: Tx): string {
 }
 
 function checkOpenCodes(tx: Tx, network: string): void {
-  const isFull =
-    tx.all(openOf({ network, now: tx.now })).length >= DEVICE_CODE_LIMITS.ofNetwork ||
-    tx.all(open({ now: tx.now })).length >= DEVICE_CODE_LIMITS.ofAll;
-  if (!isFull) return;
+  const codes = tx.all(open({ now: tx.now })).map((code) => code.network);
+  const ofNetwork = codes.filter((other) => other === network).length;
+  const places = { most: DEVICE_CODE_LIMITS.ofAll, taken: codes.length, held: countNear(network, codes) };
+  if (ofNetwork < DEVICE_CODE_LIMITS.ofNetwork && mayTake(places)) return;
   throw new Refusal('RATE_LIMITED', 'too many programs wait for an approval; try again in a minute', {
     retry_after_seconds: 60,
   });
 }
 
-const openOf = compileOnce(({ network, now }: { network: string; now: number }) =>
+const open = compileOnce(({ now }: { now: number }) =>
   query
     .selectFrom('device_codes')
-    .select('id')
-    .where('network', '=', network)
+    .select('network')
     .where('expires_at', '>', now)
-    .limit(sql.lit(DEVICE_CODE_LIMITS.ofNetwork)),
-);
-
-const open = compileOnce(({ now }: { now: number }) =>
-  query.selectFrom('device_codes').select('id').where('expires_at', '>', now).limit(sql.lit(DEVICE_CODE_LIMITS.ofAll)),
+    .limit(sql.lit(DEVICE_CODE_LIMITS.ofAll)),
 );
 
 const withUserCode = compileOnce(({ hash }: { hash: Buffer }) =>

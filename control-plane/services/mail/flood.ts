@@ -3,13 +3,17 @@ import { MAIL_LIMITS, itemsOf } from '../../domain/mail.js';
 import { compileOnce, query, sql, updateRows } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { Platform } from '../system/platform.js';
-import { contentOf, finishMail, insertMail, type MailRow } from './outbox.js';
+import { LINKS, contentOf, finishMail, insertMail, type MailRow } from './outbox.js';
 
 /** Queues whose held mails are released in one run. */
 const QUEUES_A_RUN = 20;
 
-/** Returns when this mail may be sent: undefined now, unless its person has got {@link MAIL_LIMITS}.perHour others in the last hour. */
-export function heldUntil(tx: Tx, { id, queue }: MailRow): number | undefined {
+/**
+ * Returns when this mail may be sent: undefined now, unless its person has got {@link MAIL_LIMITS}.perHour others in the last hour. Mails
+ * with links have bounds of their own where they are asked for: those of strangers must not hold up that of the address's owner.
+ */
+export function heldUntil(tx: Tx, { id, queue, kind }: MailRow): number | undefined {
+  if (LINKS.includes(kind)) return undefined;
   const since = tx.now - HOUR_MS;
   const others = tx.all(lastSentIn({ queue, since, id }));
   const first = others[MAIL_LIMITS.perHour - 1];

@@ -89,7 +89,8 @@ function queueOf({ userId, address, item }: NewMail): string {
   return `${userId ?? address.toLowerCase()}/${queue}`;
 }
 
-const LINKS: readonly MailKind[] = ['password_reset', 'sign_up', 'sign_up_exists'];
+/** Mails that an address gets because somebody asks for a link to be sent there. */
+export const LINKS: readonly MailKind[] = ['password_reset', 'sign_up', 'sign_up_exists'];
 
 /** Forgets the mails of a user who is removed. */
 export function forgetMailsOf(tx: Tx, userId: string): void {
