@@ -74,7 +74,7 @@ export class OpenIdClient implements OpenId {
       const claims = tokens.claims();
       // Some issuers speak for more than one: see `issuer` in the metadata of Microsoft's common endpoint.
       if (!claims || issuerUrlOf(claims.iss) !== issuer.url) throw new IssuerFailure('invalid', 'another issuer');
-      if (claims.sub.length > MOST_SUBJECT_CHARS) throw new IssuerFailure('invalid', 'the subject is too long');
+      checkSubject(claims.sub);
       const signedInForMs = signedInFor(claims, begun, this.clock.monotonic());
       const hasUserInfo = configuration.serverMetadata().userinfo_endpoint !== undefined;
       if (claims['email'] !== undefined || !hasUserInfo) return assertionOf(claims, signedInForMs);
@@ -146,6 +146,12 @@ export class OpenIdClient implements OpenId {
       timer.cancel();
     }
   }
+}
+
+/** Throws unless this names a person: all people without a name would share one account. */
+function checkSubject(sub: unknown): void {
+  if (typeof sub !== 'string' || sub.trim() === '') throw new IssuerFailure('invalid', 'it names no subject (sub)');
+  if (sub.length > MOST_SUBJECT_CHARS) throw new IssuerFailure('invalid', 'the subject (sub) is too long');
 }
 
 /**

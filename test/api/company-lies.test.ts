@@ -120,6 +120,11 @@ describe('an issuer that answers', () => {
     expect((await signIn()).status).toBe(value === true ? 200 : 403);
   });
 
+  it.each(['', ' ', 5, null, ['somebody']])('with the subject %j names nobody', async (sub) => {
+    issuer.lies = { sub };
+    await expectRefused(await signIn(), 400, INVALID);
+  });
+
   it('with a name that cannot be shown gives the account one that can', async () => {
     issuer.lies = { name: ` \u202eA\u0000lice${'x'.repeat(100)}` };
     await signIn();
