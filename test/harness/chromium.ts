@@ -5,10 +5,10 @@ import { chromium, type Browser, type BrowserContext, type BrowserContextOptions
  * Starts this machine's Chromium without the parts that draw windows, which costs two thirds of the processor time; or the command in
  * TEST_CHROMIUM. Tests run as root, where it has no sandbox.
  */
-export function startChromium(): Promise<Browser> {
+export function startChromium(options: readonly string[] = []): Promise<Browser> {
   const command = process.env['TEST_CHROMIUM'] ?? 'chromium-headless-shell';
   const executablePath = execFileSync('which', [command], { encoding: 'utf8' }).trim();
-  return chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] });
+  return chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu', ...options] });
 }
 
 /** What a page does may be late on a busy machine: playwright's own half a minute is too short. */
