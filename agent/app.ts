@@ -13,12 +13,14 @@ import { agentSocket, dataRootFolder, journalFile, type AgentConfig } from './co
 import { Canary } from './canary/canary.js';
 import { checksOf } from './doctor/checks.js';
 import type { Check } from './doctor/finding.js';
+import { isDockerAway } from './domain/failure.js';
 import { describeLeft } from './domain/left-behind.js';
 import { speaksHttp } from './guarded-ports/answers.js';
 import { gpuDriver } from './host/gpus.js';
 import { requireGuestTools } from './host/guest-tools.js';
 import { HaltedRunsFile } from './host/halted-runs-file.js';
 import { diskFreeGb, freeShareOf, publicAddressOf, readBootId, readInventory } from './host/inventory.js';
+import { HostNeeds, type Need } from './host/needs.js';
 import { EgressGuard, removeEgressRules } from './host/network/egress-guard.js';
 import { HostKeys } from './host/network/ssh-host-key.js';
 import { PortAllocator } from './host/ports.js';
@@ -124,7 +126,6 @@ export async function describeLeaving(config: AgentConfig, clock: Clock = system
 
 /** Creates the parts for Docker, GPUs and network of this host, and the runtime on top of them. */
 function dockerHost(config: AgentConfig, hostId: string, logger: Logger, clock: Clock) {
-  requireGuestTools(config.guestTools);
   const engine = new Engine(config.dockerSocket, clock);
   const driver = gpuDriver(config, clock, (message) => logger.warn(message));
   const gpus = new UnclaimedGpus(driver, engine, hostId, clock);
@@ -213,7 +214,29 @@ function enforcesQuota(engine: Engine, { guestTools }: AgentConfig, logger: Logg
   });
 }
 
-/** Creates an agent on this host's Docker and GPUs. Rejects with SetupError if its certificate cannot be used. */
+/** Returns what an enrolled agent needs on this host. `shown`: the certificate of web ports. */
+function needsOf(
+  config: AgentConfig,
+  { engine, guard, gpus }: Pick<ReturnType<typeof dockerHost>, 'engine' | 'guard' | 'gpus'>,
+  shown: ServerIdentity | undefined,
+  status: () => StatusServer,
+): Record<string, Need> {
+  const requireGpus = async () => {
+    if ((await gpus.inventory()).gpus.length > 0) return;
+    throw new SetupError('no GPU of this host is known: "gpurent-agent doctor" says why nvidia-smi lists none');
+  };
+  return {
+    'guest tools': { meet: async () => requireGuestTools(config.guestTools) },
+    'the container runtime': { meet: () => requireRuntime(engine, config.containerRuntime) },
+    'the guard of egress': { meet: () => guard.rewrite(), canGo: true },
+    ...(shown ? { 'the certificate': { meet: () => shown.require() } } : {}),
+    GPUs: { meet: requireGpus },
+    'the status': { meet: () => status().open(), isOptional: true },
+    'the metrics': { meet: () => status().openMetrics(), isOptional: true },
+  };
+}
+
+/** Creates an agent on this host's Docker and GPUs. Throws SetupError if its journal cannot be used. */
 export async function createAgent(
   config: AgentConfig,
   identity: Identity,
@@ -223,7 +246,7 @@ export async function createAgent(
 ): Promise<Agent> {
   mkdirSync(config.stateDir, { recursive: true, mode: 0o700 });
   const made = dockerHost(config, identity.hostId, logger, clock);
-  const { dataRoot, engine, gpus, quota, root, cache, guard, host, jobs, networks, support, runtime, canary } = made;
+  const { dataRoot, engine, gpus, quota, root, cache, host, jobs, networks, support, runtime, canary } = made;
   const renewed = new RenewedIdentity(identity, config.stateDir, clock, logger);
   let told: string | undefined;
   const runsVms = async () => {
@@ -236,7 +259,11 @@ export async function createAgent(
   const restoreJournal = async () => journal.restore();
   await restoreJournal();
   const etcBound = new EtcBound(engine, runtime, logger);
-  const shown = config.tls ? await ServerIdentity.open(fromFiles(config.tls), clock, logger) : undefined;
+  const shown = config.tls ? ServerIdentity.unread(fromFiles(config.tls), clock, logger) : undefined;
+  const needs = new HostNeeds(
+    needsOf(config, made, shown, () => status),
+    logger,
+  );
   const dialProxy = config.proxySocket === null ? proxyChild() : proxyUnit(config.proxySocket);
   const portGuard = new ProxyClient(dialProxy, config.bindAddress, clock, logger, shown);
   const agent = assembleAgent({
@@ -244,6 +271,7 @@ export async function createAgent(
     isolated,
     docker: new EngineWatch(engine, identity.hostId, config.dockerPidFile, dataRoot, clock),
     canary,
+    needs,
     gpus,
     web: {
       portGuard,
@@ -256,7 +284,7 @@ export async function createAgent(
     certificates: () => [...renewed.terms(), ...(shown ? [{ name: 'web', expiresAt: shown.expiresAt }] : [])],
     instruments: { locate: (instanceId) => runtime.locate(instanceId), accounts: readAccounts, diskUse: diskUseOf },
     upkeep: {
-      'the guard of egress': () => guard.rewrite(),
+      'what this host needs': () => needs.lookAgain(),
       'the canary': () => canary.lookAgain(),
       'the journal': restoreJournal,
       'files of /etc outside of disks': () => etcBound.check(),
@@ -278,13 +306,11 @@ export async function createAgent(
     },
     async prepare() {
       await engine.require(config.dockerSocket);
-      await requireRuntime(engine, config.containerRuntime);
-      await guard.ensure();
-      await runtime.prepare();
-      await canary.prepare();
-      await jobs.prune((message) => logger.warn(message));
+      await tidyUp(() => runtime.prepare(), logger);
+      await needs.lookAtRequired();
+      await tidyUp(() => canary.prepare(), logger);
+      await tidyUp(() => jobs.prune((message) => logger.warn(message)), logger);
       quota.isEnforced = await enforcesQuota(engine, config, logger);
-      await gpus.inventory();
       portGuard.start();
       // Booting the test machine takes long, and running workloads must not wait for it.
       void support.whyUnsupported().catch(() => undefined);
@@ -300,7 +326,7 @@ export async function createAgent(
     async start() {
       await agent.start();
       renewed.start();
-      await status.open();
+      await needs.lookAtOptional();
     },
     async stop() {
       renewed.stop();
@@ -312,6 +338,14 @@ export async function createAgent(
     },
   };
   return whole;
+}
+
+/** Does what a start cleans up. What is left over harms nobody, so a failure is only logged. Rejects if Docker does not answer. */
+async function tidyUp(work: () => Promise<void>, logger: Logger): Promise<void> {
+  await work().catch((error: unknown) => {
+    if (isDockerAway(error)) throw error;
+    logger.warn(`what an earlier agent has left could not be removed: ${messageOf(error)}`);
+  });
 }
 
 /** Returns the checks of `gpurent-agent doctor`, which asks the running agent how it is connected. */

@@ -25,6 +25,7 @@ import { Session, obstacleOf } from './session.js';
 import { UnseenStart } from './unseen-start.js';
 import type { HaltedRuns } from './outages/halted-runs.js';
 import { OutageTracker } from './outages/outage-tracker.js';
+import type { HostNeeds } from './host/needs.js';
 import { Upkeep } from './host/upkeep.js';
 import { PaidTimes } from './watch/paid-times.js';
 import { Watcher } from './watch/watcher.js';
@@ -36,7 +37,7 @@ const NO_PID_FILE =
 export interface Agent {
   /**
    * Compares the journal with Docker, then dials the control plane. If Docker does not answer and the control plane understands
-   * `unseen`, it dials first and compares later. Throws SetupError if this host cannot be used.
+   * `unseen`, it dials first and compares later; otherwise it throws SetupError.
    */
   start(): Promise<void>;
   /** Closes the stream and leaves every workload as it is. */
@@ -54,6 +55,7 @@ export interface Parts {
   isolated: Remover;
   docker: DockerWatch;
   canary: Pick<Canary, 'answers' | 'obstacle'>;
+  needs: Pick<HostNeeds, 'obstacle' | 'faults'>;
   gpus: GpuDriver;
   dial: Dial;
   clock: Clock;
@@ -76,7 +78,7 @@ export interface Parts {
   checks: readonly Check[];
   /** The upkeep tasks, by the name that log lines show. */
   upkeep: Record<string, () => Promise<void>>;
-  /** Prepares the host. Rejects with SetupError if Docker or the GPUs cannot be used; can be repeated if Docker did not answer. */
+  /** Prepares the host. Rejects only if Docker does not answer or does not show the instances of this host; can then be repeated. */
   prepare(): Promise<void>;
   /** Called if a start that waited for Docker fails for another reason. */
   fail(error: unknown): void;
@@ -114,6 +116,7 @@ export function assembleAgent(parts: Parts): Agent {
     observer,
     guardedPorts,
     canary: parts.canary,
+    needs: parts.needs,
     journal,
     clock,
     logger,
@@ -196,13 +199,14 @@ async function rebuildJournal(runtime: Runtime, journal: Journal, logger: Logger
 }
 
 /** Returns what the host shows now; of Docker nothing while it does not answer. */
-async function readHost({ runtime, gpus, journal, web, certificates, diskFreeGb }: Parts, dockerAvailable: boolean) {
+async function readHost({ runtime, gpus, journal, web, certificates, needs, diskFreeGb }: Parts, dockerAvailable: boolean) {
   const listed = dockerAvailable ? await runtime.list() : [];
   return {
     ...(await gpus.inventory()),
     unanswered: runtime.unansweredCalls(),
     hostKeyFault: web.hostKeyFault(),
     certificates: certificates(),
+    needs: needs.faults,
     diskFreeGb: dockerAvailable ? await diskFreeGb() : 0,
     workloads: listed.map((workload) => statusOf(workload, journal)),
   };

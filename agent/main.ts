@@ -21,7 +21,14 @@ const program = new Command('gpurent-agent')
   .version(VERSION)
   .description("Rents out this host's GPUs under a gpurent control plane.");
 /** Defaults for fields that a running agent of the previous release does not have. */
-const OF_OLDER_AGENTS = { unanswered: [], disconnected: null, refusal: null, hostKeyFault: '', certificates: [] };
+const OF_OLDER_AGENTS = {
+  unanswered: [],
+  disconnected: null,
+  refusal: null,
+  hostKeyFault: '',
+  certificates: [],
+  needs: [],
+};
 const gpuOption = ['--gpus <source>', 'nvidia, or simulated:N for tests'] as const;
 
 program

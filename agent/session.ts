@@ -40,8 +40,8 @@ function stateOf(listed: WorkloadSummary['state'] | undefined, desired: Desired)
 }
 
 /** Returns why this host accepts no new work, or an empty string. */
-export function obstacleOf({ canary, journal }: Pick<Dependencies, 'canary' | 'journal'>): string {
-  return [canary.obstacle, journal.obstacle].filter(Boolean).join('; ');
+export function obstacleOf({ canary, journal, needs }: Pick<Dependencies, 'canary' | 'journal' | 'needs'>): string {
+  return [needs.obstacle, canary.obstacle, journal.obstacle].filter(Boolean).join('; ');
 }
 
 export interface HostFacts {

@@ -40,6 +40,8 @@ export class UnseenStart implements Subscriber {
   readonly link: Link;
   private timer: Timer | undefined;
   private stopped = false;
+  /** Why the host is not ready. */
+  private reason = '';
 
   constructor(private readonly parts: UnseenParts) {
     const { dial, clock, random, logger, paced } = parts;
@@ -54,7 +56,8 @@ export class UnseenStart implements Subscriber {
     } catch (error) {
       if (this.stopped) return NEVER;
       if (!isDockerAway(error) || !mayBeUnseen(this.parts.journal)) throw error;
-      const message = `the agent waits for Docker before it starts: ${messageOf(error)}`;
+      this.reason = messageOf(error);
+      const message = `the agent waits for Docker before it starts: ${this.reason}`;
       this.parts.paced.write('error', message, {}, troubleOf(error, message));
       return false;
     }
@@ -98,7 +101,14 @@ export class UnseenStart implements Subscriber {
     const { gpus } = await withTimeout(this.parts.clock, GPUS_MS, this.parts.gpus.inventory(), () => {
       throw new Error('the GPUs cannot be read in time');
     });
-    return { dockerAvailable: false, gpus, running: [], diskFreeGb: 0, obstacle: '', dockerAheadMs: undefined };
+    return {
+      dockerAvailable: false,
+      gpus,
+      running: [],
+      diskFreeGb: 0,
+      obstacle: this.reason,
+      dockerAheadMs: undefined,
+    };
   }
 
   connected(welcome: Welcome): void {

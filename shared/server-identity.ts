@@ -47,11 +47,24 @@ export class ServerIdentity {
   /** Reads the first certificate. Rejects with SetupError if it cannot be used. */
   static async open(source: IdentitySource, clock: Clock, logger: Logger): Promise<ServerIdentity> {
     const identity = new ServerIdentity(source, clock, logger);
-    await identity.look().catch((error: unknown) => {
-      throw new SetupError(`the certificate for TLS cannot be used: ${messageOf(error)}`, { cause: error });
-    });
+    await identity.require();
     identity.wait();
     return identity;
+  }
+
+  /** Returns an identity that has read no certificate yet: it shows none until {@link require} has read one. */
+  static unread(source: IdentitySource, clock: Clock, logger: Logger): ServerIdentity {
+    const identity = new ServerIdentity(source, clock, logger);
+    identity.wait();
+    return identity;
+  }
+
+  /** Reads the first certificate unless one was read. Rejects with SetupError if it cannot be used. */
+  async require(): Promise<void> {
+    if (this.shown) return;
+    await this.look().catch((error: unknown) => {
+      throw new SetupError(`the certificate for TLS cannot be used: ${messageOf(error)}`, { cause: error });
+    });
   }
 
   get current(): KeyAndCertificate {
@@ -64,10 +77,10 @@ export class ServerIdentity {
     return expiryOf(this.current.certificate);
   }
 
-  /** Calls `listener` with the certificate now and after each change. */
+  /** Calls `listener` with the certificate now, if one was read, and after each change. */
   follow(listener: (shown: KeyAndCertificate) => void): void {
     this.listeners.push(listener);
-    listener(this.current);
+    if (this.shown) listener(this.shown);
   }
 
   /** Reads the certificate now, and logs it if it ends soon. Keeps the present one, and logs why, if the new one cannot be used. */
@@ -75,7 +88,7 @@ export class ServerIdentity {
     await this.look().catch((error: unknown) =>
       this.logger.error(
         { err: error },
-        `the new certificate cannot be used, the present one stays: ${messageOf(error)}`,
+        `the new certificate cannot be used, ${this.shown ? 'the present one stays' : 'and there is none'}: ${messageOf(error)}`,
       ),
     );
   }

@@ -14,6 +14,7 @@ interface Standing {
   disconnected?: { reason: string } | null;
   refusal?: { at: string; reason: string; remedy: string } | null;
   hostKeyFault?: string;
+  needs?: string[];
 }
 
 /** Asks the daemon for its status. Rejects when the daemon does not answer. */
@@ -23,11 +24,23 @@ const SILENT =
   'check that the control plane runs, that a firewall or tunnel lets this host reach it, and that no proxy in between answers for it';
 
 /**
- * Returns the check whether the control plane accepts this host: from the status of the daemon, or, where the daemon does not
+ * Returns the checks whether the control plane accepts this host, and what the agent lacks: from the status of the daemon, or, where the daemon does not
  * run, by a call to the control plane.
  */
 export function linkChecks({ stateDir }: AgentConfig, clock: Clock, ask: AskDaemon): Check[] {
-  return [{ name: 'enrollment', look: () => checkLink(stateDir, clock, ask) }];
+  return [
+    { name: 'enrollment', look: () => checkLink(stateDir, clock, ask) },
+    { name: 'needs of the agent', look: () => checkNeeds(ask) },
+  ];
+}
+
+/** Finds nothing while the daemon does not answer, which the check of the enrollment reports. */
+async function checkNeeds(ask: AskDaemon): Promise<Finding[]> {
+  const standing = await ask().catch(() => undefined);
+  if (!standing) return [];
+  const { needs = [] } = standing;
+  if (needs.length === 0) return [good('are met')];
+  return needs.map((need) => bad(need, 'the agent looks again every 30 seconds'));
 }
 
 async function checkLink(stateDir: string, clock: Clock, ask: AskDaemon): Promise<Finding[]> {

@@ -23,6 +23,8 @@ export interface Snapshot extends GpuInventory {
   hostKeyFault: string;
   /** The certificates of this host: `host`, by which the control plane knows it, and `web`, of guarded ports. */
   certificates: CertificateTerm[];
+  /** Why needs of this host are not met. */
+  needs: string[];
   /** Docker calls without an answer. */
   unanswered: UnansweredCall[];
   workloads: WorkloadStatus[];
@@ -58,6 +60,7 @@ export function describeSnapshot(snapshot: Snapshot): string {
     `agent ${snapshot.version}, ${snapshot.connected ? 'connected' : 'NOT connected'} to the control plane`,
     ...linesOfLink(snapshot),
     `Docker ${snapshot.dockerAvailable ? 'answers' : 'does NOT answer, or does not show the instances of this host (run doctor)'}, ${snapshot.diskFreeGb} GB of its disk are free for renters`,
+    ...snapshot.needs.filter((need) => !snapshot.obstacle.includes(need)).map((need) => `NOT as needed: ${need}`),
     ...(snapshot.obstacle === '' ? [] : [`takes NOTHING new: ${snapshot.obstacle}`]),
     ...snapshot.unanswered
       .filter(({ ms }) => ms >= LATE_MS)

@@ -27,6 +27,9 @@ export class StatusServer {
   /** Made at the first scrape: without scrapes its library is not loaded. */
   private metrics: Promise<Metrics> | undefined;
   private readonly servers: Server[] = [];
+  /** The addresses on which it listens. */
+  private readonly listening = new Set<string>();
+  private isClosed = false;
 
   constructor(
     private readonly agent: Answering,
@@ -35,21 +38,27 @@ export class StatusServer {
     private readonly metricsAddress: { host: string; port: number } | null,
   ) {}
 
-  /** Starts to listen. Throws SetupError when it cannot listen on an address. */
+  /** Starts to listen on the socket, unless it does. Throws SetupError if it cannot. */
   async open(): Promise<void> {
-    rmSync(this.socket, { force: true });
+    if (this.isClosed || this.listening.has(this.socket)) return;
     const mask = process.umask(0o177);
     try {
+      rmSync(this.socket, { force: true });
       await this.listen((asked, response) => void this.serve(asked, response, true), { path: this.socket });
     } finally {
       process.umask(mask);
     }
-    if (this.metricsAddress) {
-      await this.listen((asked, response) => void this.serve(asked, response, false), this.metricsAddress);
-    }
+  }
+
+  /** Starts to listen where Prometheus scrapes, unless it does. Throws SetupError if it cannot. */
+  async openMetrics(): Promise<void> {
+    const { metricsAddress: at } = this;
+    if (!at || this.isClosed || this.listening.has(`${at.host}:${at.port}`)) return;
+    await this.listen((asked, response) => void this.serve(asked, response, false), at);
   }
 
   close(): void {
+    this.isClosed = true;
     for (const server of this.servers.splice(0)) {
       server.close();
       server.closeAllConnections();
@@ -58,13 +67,16 @@ export class StatusServer {
 
   private listen(listener: RequestListener, at: { path: string } | { host: string; port: number }): Promise<void> {
     const server = createServer(listener);
-    this.servers.push(server);
+    const address = 'path' in at ? at.path : `${at.host}:${at.port}`;
     return new Promise((resolve, reject) => {
-      server.once('error', (error) => {
-        const address = 'path' in at ? at.path : `${at.host}:${at.port}`;
-        reject(new SetupError(`cannot listen on ${address}: ${messageOf(error)}`, { cause: error }));
+      server.once('error', (error) =>
+        reject(new SetupError(`cannot listen on ${address}: ${messageOf(error)}`, { cause: error })),
+      );
+      server.listen(at, () => {
+        this.servers.push(server);
+        this.listening.add(address);
+        resolve();
       });
-      server.listen(at, resolve);
     });
   }
 

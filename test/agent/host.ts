@@ -1,3 +1,4 @@
+import { NO_NEEDS } from '../../agent/host/needs.js';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -212,6 +213,7 @@ export class TestHost {
       observer,
       guardedPorts,
       canary: this.canary,
+      needs: NO_NEEDS,
       journal,
       clock,
       logger: silentLogger,

@@ -72,6 +72,7 @@ it('only the owner of the host may ask for it', async () => {
       asking.on('error', reject).end();
     });
   await server.open();
+  await server.openMetrics();
   try {
     expect(await asked('GET', { socketPath: path })).toBe(404);
     expect(await asked('POST', loopback)).toBe(404);

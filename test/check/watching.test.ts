@@ -17,6 +17,7 @@ const EMPTY = {
   unanswered: [],
   hostKeyFault: '',
   certificates: [],
+  needs: [],
   gpus: [],
   workloads: [],
   commands: [],

@@ -68,7 +68,7 @@ it('a wrong enrollment token, address or setting ends enrollment with one line, 
     ['x', { ...fresh, GPURENT_AGENT_PORTS: '22-30' }, /GPURENT_AGENT_PORTS/],
     ['x', { ...fresh, GPURENT_AGENT_GPUS: 'amd' }, /simulated:8/],
     ['x', { ...fresh, GPURENT_AGENT_PROTS: '1' }, /GPURENT_AGENT_PROTS is not a setting/],
-    // What the agent would end with once it runs is looked at before the token is shown.
+    // What would keep new work away from the host is looked at before the token is shown.
     ['x', { ...fresh, GPURENT_AGENT_CONTAINER_RUNTIME: 'nonesuch' }, /"nonesuch", and Docker knows/],
     ['x', { ...fresh, ...NO_CERTIFICATE }, /certificate for TLS cannot be used/],
   ];

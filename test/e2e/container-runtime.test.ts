@@ -36,13 +36,3 @@ it('another runtime that Docker knows runs containers: SSH, their disk and their
   expect(await renter.ssh(again, 'cat /mine')).toBe('kept');
   await renter.destroy(id);
 });
-
-it('one that Docker does not know ends the agent with one line that says what to do', async () => {
-  const { code, stderr } = await real.runAgent({
-    GPURENT_AGENT_CONTAINER_RUNTIME: 'unknown',
-    GPURENT_AGENT_STATE_DIR: real.copyOfState(),
-  });
-  expect(code).toBe(1);
-  expect(stderr.trim().split('\n')).toHaveLength(1);
-  expect(stderr).toMatch(/Docker knows .*crun.*"runtimes" in \/etc\/docker\/daemon\.json/);
-});

@@ -189,14 +189,14 @@ describe('a Docker that is restarted so that it does not show the instances of t
     );
     // An agent that starts now.
     await real.killAgent();
-    const { code, stderr } = await real.runAgent({});
-    expect(code).toBe(1);
-    expect(stderr.trim().split('\n')).toHaveLength(1);
-    expect(stderr).toMatch(/does not show 2 instances .*their disks are not lost: undo what was changed/);
+    await real.startAgent();
+    expect(JSON.parse((await real.ask('status', '--json')).stdout)).toMatchObject({ dockerAvailable: false });
+    expect(readFileSync(real.path('agent.log'), 'utf8')).toMatch(
+      /the agent waits for Docker before it starts: .*does not show 2 instances .*their disks are not lost: undo what was changed/,
+    );
     expect(await status(kept.id)).toBe('running');
     expect(await status(unwanted.id)).toBe('destroying');
     await restart({});
-    await real.startAgent();
     await statusIs(renter.api, unwanted.id, 'destroyed', LONG_MS);
     expect(await containersOf(unwanted.id, own.docker)).toEqual([]);
     const again = await statusIs(renter.api, kept.id, 'running', LONG_MS);

@@ -1,4 +1,5 @@
 import { assembleAgent, type Agent, type Parts } from '../../agent/assemble.js';
+import { NO_NEEDS } from '../../agent/host/needs.js';
 import { silentLogger } from '../../shared/logger.js';
 import { BusyGpus } from './busy-gpus.js';
 import { FakeRuntime } from './fake-runtime.js';
@@ -22,6 +23,7 @@ export function agentOnFakes(given: Given, docker: Partial<Parts['docker']> = {}
       ...docker,
     },
     canary: { answers: async () => true, obstacle: '' },
+    needs: NO_NEEDS,
     gpus,
     random: () => 0.5,
     logger: silentLogger,

@@ -4,6 +4,7 @@ import type { DataRoot } from '../../agent/domain/data-root.js';
 /** A Docker Engine that answers what it is and which containers it shows, and removes them; nothing runs on it. */
 export class DockerDouble {
   root: DataRoot = { path: '/var/lib/docker', storageDriver: 'overlay2', isRemapped: false, engineId: 'A' };
+  runtimes: Record<string, unknown> = { runc: {} };
   /** Host ids of the instances that it shows, by instance. */
   shown = new Map<string, string>();
   readonly running = new Set<string>();
@@ -64,7 +65,7 @@ export class DockerDouble {
     this.described++;
     const { path, storageDriver, isRemapped, engineId } = this.root;
     const SecurityOptions = ['name=seccomp,profile=builtin', ...(isRemapped ? ['name=userns'] : [])];
-    return { DockerRootDir: path, Driver: storageDriver, ID: engineId, SecurityOptions };
+    return { DockerRootDir: path, Driver: storageDriver, ID: engineId, SecurityOptions, Runtimes: this.runtimes };
   }
 
   private list(filters: string) {

@@ -1,3 +1,4 @@
+import { NO_NEEDS } from '../../agent/host/needs.js';
 import { rmSync } from 'node:fs';
 import { assembleAgent } from '../../agent/assemble.js';
 import { Failure } from '../../agent/domain/failure.js';
@@ -106,6 +107,7 @@ export class SimHost {
       isolated: runtime,
       docker: runtime,
       canary: { answers: async () => true, obstacle: '' },
+      needs: NO_NEEDS,
       gpus: {
         inventory: async () => ({ gpus: this.gpus, driverVersion: '1', cudaVersion: '12.4' }),
         use: async () => idleGpus(this.gpus.map(({ uuid }) => uuid)),

@@ -66,11 +66,17 @@ export class DataRootGuard {
     private readonly logger: Logger,
   ) {}
 
-  /** Makes Docker's current data root the agent's. Throws SetupError if instances of this host are in another one. */
+  /**
+   * Makes Docker's current data root the agent's. Throws SetupError, as for a Docker that is away, if instances of this
+   * host are in another one.
+   */
   async require(): Promise<void> {
     const view = await viewDataRoot(this.engine, this.notes, this.hostId);
     const { now, shown, madeIn, complaint } = view;
-    if (complaint !== undefined) throw new SetupError(`${complaint}; ${UNDO_SWITCH}`);
+    if (complaint !== undefined) {
+      const cause = new Failure('DOCKER_UNREACHABLE', 'Docker on this host does not show the instances made here');
+      throw new SetupError(`${complaint}; ${UNDO_SWITCH}`, { cause });
+    }
     for (const instanceId of madeIn.keys()) if (!shown.has(instanceId)) await this.notes.forget(instanceId);
     await this.noteShown(view);
     this.present = now;
