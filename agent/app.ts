@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { uptime } from 'node:os';
 import { join, resolve } from 'node:path';
+import { termOf } from '../shared/certificate-term.js';
 import { systemClock, withTimeout, type Clock } from '../shared/clock.js';
 import { SetupError, messageOf } from '../shared/coded-error.js';
 
@@ -281,7 +282,7 @@ export async function createAgent(
       ...made.known.hostKeys.parts,
       answers: speaksHttp,
     },
-    certificates: () => [...renewed.terms(), ...(shown ? [{ name: 'web', expiresAt: shown.expiresAt }] : [])],
+    certificates: () => [...renewed.terms(), ...termOf('web', shown?.expiresAt)],
     instruments: { locate: (instanceId) => runtime.locate(instanceId), accounts: readAccounts, diskUse: diskUseOf },
     upkeep: {
       'what this host needs': () => needs.lookAgain(),

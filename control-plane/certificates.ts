@@ -1,4 +1,4 @@
-import { expiryOf, type CertificateTerm } from '../shared/certificate-term.js';
+import { expiryOf, termOf, type CertificateTerm } from '../shared/certificate-term.js';
 import type { Clock } from '../shared/clock.js';
 import { SetupError, messageOf } from '../shared/coded-error.js';
 import type { Logger } from '../shared/logger.js';
@@ -37,8 +37,8 @@ export async function openCertificates(
       identity: operators ?? own,
       authority: pem,
       terms: () => [
-        ...(operators ? [{ name: 'server', expiresAt: operators.expiresAt }] : []),
-        { name: 'own', expiresAt: own.expiresAt },
+        ...termOf('server', operators?.expiresAt),
+        ...termOf('own', own.expiresAt),
         { name: 'authority', expiresAt: expiryOf(pem) },
       ],
       close() {

@@ -19,6 +19,11 @@ export function expiryOf(pem: string): number {
   return Date.parse(new X509Certificate(pem).validTo);
 }
 
+/** Returns when a certificate ends; nothing for one that was not read. */
+export function termOf(name: string, expiresAt: number | undefined): CertificateTerm[] {
+  return expiresAt === undefined ? [] : [{ name, expiresAt }];
+}
+
 /** Says that a certificate ends within two weeks, or has ended; undefined: it is valid for longer. */
 export function expiryWords(expiresAt: number, now: number): string | undefined {
   if (expiresAt - now > EXPIRES_SOON_MS) return undefined;

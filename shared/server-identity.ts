@@ -72,9 +72,9 @@ export class ServerIdentity {
     return this.shown;
   }
 
-  /** In ms since 1970 UTC. */
-  get expiresAt(): number {
-    return expiryOf(this.current.certificate);
+  /** In ms since 1970 UTC; undefined: no certificate was read. */
+  get expiresAt(): number | undefined {
+    return this.shown && expiryOf(this.shown.certificate);
   }
 
   /** Calls `listener` with the certificate now, if one was read, and after each change. */
@@ -106,13 +106,13 @@ export class ServerIdentity {
   private async look(): Promise<void> {
     const found = await this.source();
     if (found.certificate !== this.shown?.certificate || found.key !== this.shown.key) this.show(found);
-    this.warnings.note(this.expiresAt);
+    this.warnings.note(expiryOf(found.certificate));
   }
 
   private show(found: KeyAndCertificate): void {
     const now = this.clock.now();
     const expiresAt = requirePair(found);
-    if (expiresAt <= now && this.shown && this.expiresAt > now)
+    if (expiresAt <= now && (this.expiresAt ?? now) > now)
       throw new Error(`it has expired on ${new Date(expiresAt).toISOString()}`);
     this.shown = found;
     for (const listener of this.listeners) listener(found);
