@@ -14,6 +14,11 @@ export interface FakeInventory {
   givenGpus?: readonly object[];
 }
 
+/** Returns the UUID of a GPU of a fake host, in the form of NVIDIA's driver. */
+export function fakeGpuUuid(host: number, index: number): string {
+  return `GPU-${String(host).padStart(8, '0')}-0000-4000-8000-${String(index).padStart(12, '0')}`;
+}
+
 /** The inventory in the words of the wire. */
 export function inventoryOf({
   name = 'fake',

@@ -7,6 +7,7 @@ import { NO_PASSTHROUGH } from '../../agent/host/gpus/no-passthrough.js';
 import { Journal } from '../../agent/journal/journal.js';
 import { Inventory } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { silentLogger } from '../../shared/logger.js';
+import { fakeGpuUuid } from '../harness/fake-inventory.js';
 import { HaltedRunsInMemory } from '../harness/halted-runs-in-memory.js';
 import { SimDocker, SimRuntime, type DockerFaults } from './docker.js';
 import type { Faults, Moment } from './faults.js';
@@ -60,7 +61,7 @@ export class SimHost {
     this.docker = new SimDocker(timeline, random, fate, faults, clock, witness, note);
     this.agent.alive = false;
     this.gpus = Array.from({ length: options.gpus }, (_, index) => ({
-      uuid: `GPU-${options.name}-${index}`,
+      uuid: fakeGpuUuid(Number(options.name.replace(/\D/g, '')), index),
       index,
       model: 'Simulated',
       memoryMb: 1_024,

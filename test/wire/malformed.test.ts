@@ -5,12 +5,13 @@ import type { InstanceBody } from '../harness/api-client.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
 import { eventually } from '../../scripts/eventually.js';
 import type { FakeAgent } from '../harness/fake-agent.js';
+import { fakeGpuUuid } from '../harness/fake-inventory.js';
 import { INVENTORY } from '../harness/inventory.js';
 import { dialWire, readWire, type WireEnrolled } from '../harness/wire.js';
 
 const CONNECT = '/gpurent.agent.v1.AgentService/Connect';
 const ROUNDS = Number(process.env['TEST_ROUNDS'] ?? 3) * 20;
-const GPU = { uuid: 'GPU-1', model: 'model', memoryMb: 1_000, minorNumber: 0, pciAddress: '' };
+const GPU = { uuid: fakeGpuUuid(1, 1), model: 'model', memoryMb: 1_000, minorNumber: 0, pciAddress: '' };
 const HELLO = {
   protocolMin: 1,
   protocolMax: 2,
@@ -100,7 +101,7 @@ it('messages with anything changed in them change nothing of a neighbour', async
   const [command] = agent.held;
   const observation = { state: 'WORKLOAD_STATE_STOPPED', runId: 'run', exit: { code: 1, ranMs: 5, lastLines: ['x'] } };
   const samples = [
-    { hello: { ...HELLO, instances: [{ instanceId: running, sequence: 1, observation, gpuUuids: ['GPU-1'] }] } },
+    { hello: { ...HELLO, instances: [{ instanceId: running, sequence: 1, observation, gpuUuids: [GPU.uuid] }] } },
     { heartbeat: { dockerAvailable: true, gpus: [GPU], running: [{ instanceId: running }], diskFreeGb: 1 } },
     { commandResult: { ...command, outcome: 'COMMAND_OUTCOME_DONE', observation } },
     { workloadReport: { instanceId: running, number: 7, sequence: 9, observation } },

@@ -8,11 +8,12 @@ import { formerFolder } from '../../agent/link/former-state.js';
 import { loadIdentity } from '../../agent/link/identity.js';
 import { Gpu, type EarlierHost } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { TestControlPlane } from '../harness/control-plane.js';
+import { fakeGpuUuid } from '../harness/fake-inventory.js';
 import { INVENTORY } from '../harness/inventory.js';
 
 let test: TestControlPlane;
 const folders: string[] = [];
-const gpus = [Gpu.create({ uuid: 'GPU-of-the-host', model: 'test', healthy: true })];
+const gpus = [Gpu.create({ uuid: fakeGpuUuid(1, 1), model: 'test', healthy: true })];
 
 beforeAll(async () => {
   test = await TestControlPlane.start();

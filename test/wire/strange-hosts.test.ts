@@ -5,6 +5,7 @@ import { query } from '../../control-plane/store/sql.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
 import { eventually } from '../../scripts/eventually.js';
 import { FakeAgent } from '../harness/fake-agent.js';
+import { fakeGpuUuid } from '../harness/fake-inventory.js';
 
 let test: TestControlPlane;
 let renter: Renter;
@@ -168,13 +169,13 @@ describe('what no honest host would say', () => {
     ['name', 'x'.repeat(65)],
     ['name', 'cheap \u202e'],
     ['region', 'eu\u001b[2J'],
-    ['gpus', [{ uuid: 'GPU-1', index: 0, model: 'H100\u2067', memoryMb: 1, healthy: true }]],
+    ['gpus', [{ uuid: fakeGpuUuid(1, 1), index: 0, model: 'H100\u2067', memoryMb: 1, healthy: true }]],
     ['publicAddress', 'not an address; $(reboot)'],
     ['diskGb', 2_000_000_000],
     [
       'gpus',
       Array.from({ length: 65 }, (_, index) => ({
-        uuid: `GPU-${index}`,
+        uuid: fakeGpuUuid(1, index),
         index,
         model: 'm',
         memoryMb: 1,
@@ -187,6 +188,26 @@ describe('what no honest host would say', () => {
     await expect(agent.claim({ inventory: { ...agent.inventory, [field]: value } })).rejects.toThrow(field);
     expect(test.dump()).toEqual(before);
   });
+});
+
+it.each<[string, (uuid: string) => string]>([
+  ['in capitals', (uuid) => uuid.toUpperCase()],
+  ['with a space', (uuid) => `${uuid} `],
+  ['without its beginning', (uuid) => uuid.slice(4)],
+  ['without hyphens', (uuid) => `GPU-${uuid.slice(4).replaceAll('-', '')}`],
+  ['shortened, as Docker takes it, too', (uuid) => uuid.slice(0, 12)],
+  ['with a digit of another script', (uuid) => uuid.replace('4', '\u0664')],
+])('a card is known by one spelling: its UUID %s is refused with a reason', async (_, spell) => {
+  const agent = await test.host({ gpus: 1 });
+  const [gpu] = agent.inventory['gpus'] as { uuid: string }[];
+  const again = { ...gpu, uuid: spell(gpu?.uuid ?? '') };
+  const before = test.dump();
+  const inventory = { ...agent.inventory, gpus: [gpu, again] };
+  await expect(agent.claim({ inventory })).rejects.toThrow('gpus: has a UUID that is not "GPU-" and a UUID');
+  expect(test.dump()).toEqual(before);
+  await expect(test.host({ givenGpus: [again] })).rejects.toThrow('gpus: has a UUID that is not');
+  const held = { ...workload(randomUUID()), gpuUuids: [again.uuid] };
+  await expect(agent.claim({ instances: [held] })).rejects.toThrow('with a GPU UUID that no driver gives');
 });
 
 it('a host that takes nothing more holds up no other', async () => {
@@ -268,7 +289,7 @@ it('a host that invents ever new GPUs is remembered with so many, and what is re
   const [own] = agent.inventory['gpus'] as { uuid: string }[];
   const inventing = (round: number) => [
     own,
-    ...Array.from({ length: 60 }, (_, index) => ({ ...own, uuid: `GPU-${round}-${index}`, index })),
+    ...Array.from({ length: 60 }, (_, index) => ({ ...own, uuid: fakeGpuUuid(round, index), index })),
   ];
   for (let round = 0; round < 20; round++) agent.say({ heartbeat: { dockerAvailable: true, gpus: inventing(round) } });
   await agent.speak(id);

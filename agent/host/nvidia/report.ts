@@ -1,4 +1,5 @@
 import { XMLParser } from 'fast-xml-parser';
+import { GPU_UUID } from '../../../shared/gpu-uuid.js';
 import type { GpuProcess } from '../gpus/driver.js';
 
 export interface NvidiaReport {
@@ -50,7 +51,7 @@ export function parseReport(output: string): NvidiaReport {
 
 function parseGpu(gpu: Node): NvidiaGpu {
   const uuid = textAt(gpu, 'uuid');
-  if (!/^GPU-[0-9a-f-]{36}$/.test(uuid)) throw new Error(`nvidia-smi names a GPU "${uuid}", which is not a GPU UUID`);
+  if (!GPU_UUID.test(uuid)) throw new Error(`nvidia-smi names a GPU "${uuid}", which is not a GPU UUID`);
   return {
     uuid,
     model: textAt(gpu, 'product_name'),

@@ -1,10 +1,10 @@
+import { GPU_UUID } from '../../../shared/gpu-uuid.js';
 import type { GpuReading } from '../gpus/driver.js';
 
 /** What `nvidia-smi --query-gpu` is asked for: names that all generations of drivers know. */
 export const USE_QUERY = ['uuid', 'utilization.gpu', 'memory.used', 'memory.total', 'power.draw', 'temperature.gpu'];
 
 const MIB = 1024 * 1024;
-const GPU_UUID = /^GPU-[0-9a-f-]{36}$/;
 
 /** Parses the CSV of {@link USE_QUERY}, without header and units. A GPU of which a value is not known has null there. */
 export function parseUse(output: string): ReadonlyMap<string, GpuReading> {

@@ -12,6 +12,7 @@ import {
   type Measurement,
   type MeasurementReport,
 } from '../../../shared/gen/gpurent/agent/v1/agent.js';
+import { GPU_UUID } from '../../../shared/gpu-uuid.js';
 import { isUuid } from '../../../shared/ids.js';
 import { MEASURED_FIELDS, MEASURED_GPU_FIELDS, type Field, type GpuField } from '../../../shared/measurement.js';
 import { UNPLAIN } from '../../../shared/plain-text.js';
@@ -22,7 +23,6 @@ const MAX_GPUS = 64;
 const MAX_EARLIER_HOSTS = 64;
 const MAX_INSTANCES = 1_000;
 const MAX_SEQUENCE = 1_000_000_000;
-const MAX_UUID_CHARS = 64;
 export const MAX_RUN_ID_CHARS = 64;
 /** The latest time that a date can have, in milliseconds since 1970. */
 const LATEST_MS = 8.64e15;
@@ -64,13 +64,15 @@ function validateTexts<Name extends string>(
 export function validateGpus(gpus: readonly Gpu[]): void {
   if (gpus.length > MAX_GPUS) throw invalidField('gpus', `has more than ${MAX_GPUS} GPUs`);
   if (new Set(gpus.map(({ uuid }) => uuid)).size < gpus.length) throw invalidField('gpus', 'has a duplicate UUID');
-  if (
-    gpus.some(({ uuid, model, reason }) => uuid.length > MAX_UUID_CHARS || model.length > 128 || reason.length > 512)
-  ) {
-    throw invalidField('gpus', 'has a UUID, model or reason that is too long');
-  }
-  if (gpus.some(({ uuid, model }) => UNPLAIN.test(uuid) || UNPLAIN.test(model)))
-    throw invalidField('gpus', 'has a UUID or model with characters that are not shown');
+  if (!gpus.every(({ uuid }) => GPU_UUID.test(uuid)))
+    throw invalidField(
+      'gpus',
+      'has a UUID that is not "GPU-" and a UUID in small letters, as NVIDIA’s driver spells it',
+    );
+  if (gpus.some(({ model, reason }) => model.length > 128 || reason.length > 512))
+    throw invalidField('gpus', 'has a model or reason that is too long');
+  if (gpus.some(({ model }) => UNPLAIN.test(model)))
+    throw invalidField('gpus', 'has a model with characters that are not shown');
 }
 
 export function validateEarlierHosts(earlier: readonly EarlierHost[]): void {
@@ -89,8 +91,8 @@ export function validateHello({ inventory, instances, bootId, agentVersion }: He
     if (diskGb > NUMBERS.diskGb) throw invalidField('instances', `has a disk of more than ${NUMBERS.diskGb} GB`);
     if (!isUuid(instanceId)) throw invalidField('instances', 'has an instance id that is not a UUID');
     if (sequence > MAX_SEQUENCE) throw invalidField('instances', `has a sequence of more than ${MAX_SEQUENCE}`);
-    if (gpuUuids.length > MAX_GPUS || gpuUuids.some((uuid) => uuid.length > MAX_UUID_CHARS)) {
-      throw invalidField('instances', 'has a workload with too many GPUs, or with a GPU UUID that is too long');
+    if (gpuUuids.length > MAX_GPUS || !gpuUuids.every((uuid) => GPU_UUID.test(uuid))) {
+      throw invalidField('instances', 'has a workload with too many GPUs, or with a GPU UUID that no driver gives');
     }
   }
 }

@@ -5,6 +5,7 @@ import {
   type Gpu,
   type Observation,
 } from '../../../shared/gen/gpurent/agent/v1/agent.js';
+import { fakeGpuUuid } from '../../harness/fake-inventory.js';
 import type { ManualClock } from '../../harness/manual-clock.js';
 
 export interface FakeWorkload {
@@ -43,7 +44,7 @@ export class FakeWorkloads extends Map<string, FakeWorkload> {
   /** What the host adds to every run that it tells of, in milliseconds. */
   exaggerationMs = 0;
   readonly gpus: Gpu[] = Array.from({ length: GPUS }, (_, index) => ({
-    uuid: `GPU-${index}`,
+    uuid: fakeGpuUuid(0, index),
     index,
     model: 'Fake GPU',
     memoryMb: 24_576,
