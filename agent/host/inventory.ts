@@ -4,7 +4,7 @@ import { networkInterfaces, totalmem } from 'node:os';
 import type { cpu as readCpu } from 'systeminformation';
 import type { Inventory } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import type { AgentConfig } from '../config.js';
-import type { GpuDriver } from './gpus/driver.js';
+import type { Gpu, GpuDriver } from './gpus/driver.js';
 import { uplink } from './network/uplink.js';
 
 /** The rest of the library is large, and the agent needs nothing of it. */
@@ -40,7 +40,7 @@ export async function readInventory(config: AgentConfig, gpus: GpuDriver, docker
     arch: process.arch === 'x64' ? 'x86_64' : process.arch,
     cpuModel: `${cpu.manufacturer} ${cpu.brand}`.trim(),
     cpuCores: cpu.cores,
-    memoryMb: Math.floor(totalmem() / MIB),
+    memoryMb: instancesMemoryMb(list),
     diskGb: config.diskGb ?? Math.floor((diskBytes * RENTED_SHARE) / GB),
     diskQuota: docker.hasDiskQuota ? 'enforced' : 'none',
     driverVersion,
@@ -50,6 +50,12 @@ export async function readInventory(config: AgentConfig, gpus: GpuDriver, docker
     accessReplaceable: true,
     gpus: list,
   };
+}
+
+/** Returns the memory for instances: the machine's, less what is sold as memory of GPUs. Less than one MiB is never told. */
+function instancesMemoryMb(gpus: readonly Gpu[]): number {
+  const shared = gpus.filter(({ sharesMemory }) => sharesMemory).reduce((sum, { memoryMb }) => sum + memoryMb, 0);
+  return Math.max(Math.floor(totalmem() / MIB) - shared, 1);
 }
 
 /** Returns the address at which renters reach this host: the setting, or the IPv4 address of the default interface. */

@@ -1,6 +1,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
+import { totalmem } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { parseConfig } from '../../agent/config.js';
+import { readInventory } from '../../agent/host/inventory.js';
 import type { GpuInventory } from '../../agent/host/gpus/driver.js';
 import { kernelGpus } from '../../agent/host/nvidia/kernel-list.js';
 import { NvidiaGpus } from '../../agent/host/nvidia/nvidia.js';
@@ -13,6 +16,8 @@ const [ONE, DEAD, OTHER] = ['a', 'b', 'c'].map((letter) => `GPU-${letter.repeat(
   string,
   string,
 ];
+
+const MIB = 1024 * 1024;
 
 let rig: NvidiaRig;
 let path: string | undefined;
@@ -103,3 +108,38 @@ it.each(['', 'null', '{}', '{"gpus":{}}', '{"gpus":[{"uuid":1}]}', '[', '{"gpus"
     expect(await new GpuStateFile(file, null).read()).toBeUndefined();
   },
 );
+
+it('a GPU without memory of its own gets three quarters of the machine’s, and instances the rest', async () => {
+  const total = Math.floor(totalmem() / MIB);
+  const report = (model: string) =>
+    `<product_name>${model}</product_name><fb_memory_usage><total>N/A</total></fb_memory_usage>`;
+  const smi = (...models: string[]) => {
+    const gpus = models.map((model, index) => `<gpu><uuid>${[ONE, OTHER][index]}</uuid>${report(model)}</gpu>`);
+    writeFileSync(join(rig.bin, 'nvidia-smi'), `#!/bin/sh\necho '<nvidia_smi_log>${gpus.join('')}</nvidia_smi_log>'\n`);
+  };
+  const config = parseConfig({ GPURENT_AGENT_GPUS: 'nvidia', GPURENT_AGENT_NAME: 'host' });
+  const read = () => readInventory(config, driver() as never, { root: '/', hasDiskQuota: true, runsVms: false });
+  smi('NVIDIA GB10');
+  const alone = await read();
+  expect(alone.gpus).toMatchObject([{ healthy: true, memoryMb: Math.floor((totalmem() * 0.75) / MIB) }]);
+  expect(alone.memoryMb + (alone.gpus[0]?.memoryMb ?? 0)).toBe(total);
+  // Two share it; another card without a size is not offered and takes none.
+  smi('NVIDIA GB10', 'NVIDIA GB10');
+  const two = await read();
+  expect(two.memoryMb + two.gpus.reduce((sum, { memoryMb }) => sum + memoryMb, 0)).toBeLessThanOrEqual(total);
+  smi('NVIDIA GB10', 'NVIDIA H100');
+  expect((await read()).gpus).toMatchObject([
+    { healthy: true },
+    { healthy: false, memoryMb: 0, reason: 'nvidia-smi shows no size of its memory: "N/A"' },
+  ]);
+});
+
+it('what the driver asked for is no fault any more once it asks for nothing', async () => {
+  const gpus = driver();
+  const log = (change: string) => `NVRM: Xid (PCI:0000:01:00): 154, GPU recovery action changed from ${change}\n`;
+  const lines = [log('0x0 (None) to 0x2 (Node Reboot Required)'), log('0x2 (Node Reboot Required) to 0x0 (None)')];
+  rig.logKernel(lines[0] ?? '');
+  expect((await gpus.inventory()).gpus[0]?.reason).toMatch(/Xid 154 .*Node Reboot Required/);
+  rig.logKernel(lines.join(''));
+  expect(await shown(gpus)).toContain(`0 ${ONE} well`);
+});

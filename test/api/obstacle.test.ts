@@ -27,3 +27,19 @@ it('a host that takes nothing new is not offered, its operator reads why, and a 
   await stateIs('available');
   expect(await obstacle()).toBeNull();
 });
+
+it('a GPU of which an older agent reports no memory is not offered', async () => {
+  const agent = await test.host({ gpus: 1 });
+  const gpus = (agent.inventory['gpus'] as object[]).map((gpu) => ({ ...gpu, memoryMb: 0 }));
+  const shown = async () =>
+    (
+      await test.operator.get<{ gpus: { healthy: boolean; reason: string | null }[] }>(
+        `/v1/operator/machines/${agent.hostId}`,
+      )
+    ).gpus;
+  expect(await shown()).toMatchObject([{ healthy: true }]);
+  await agent.claim({ inventory: { ...agent.inventory, gpus } });
+  agent.beat({ gpus });
+  await eventually('it to be unhealthy', async () => (await shown())[0]?.healthy === false);
+  expect(await shown()).toMatchObject([{ reason: 'the host reports no memory of it; upgrade its agent' }]);
+});

@@ -452,7 +452,7 @@ export class FakeAgent {
     return { ...observation, runId, exit: { code: 143, ranMs, lastLines: lines } };
   }
 
-  private hello(): Record<string, unknown> {
+  hello(): Record<string, unknown> {
     const instances = [...this.workloads].map(([instanceId, { sequence, gpuUuids, diskGb = 0, origin = '' }]) => ({
       instanceId,
       sequence,

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parseReport } from '../../agent/host/nvidia/report.js';
-import { parseXids } from '../../agent/host/nvidia/xid.js';
+import { USE_QUERY, parseUse } from '../../agent/host/nvidia/use.js';
+import { isWithdrawal, parseXids } from '../../agent/host/nvidia/xid.js';
 import { NvidiaGpus } from '../../agent/host/nvidia/nvidia.js';
 import { ManualClock } from '../harness/manual-clock.js';
 
@@ -17,6 +18,7 @@ describe('what nvidia-smi reports', () => {
         uuid: 'GPU-0c2d8e5f-70b1-4f4e-9b36-6a4d7a1e0001',
         model: 'Tesla V100-SXM2-32GB',
         memoryMb: 32_510,
+        usesMachineMemory: false,
         pciAddress: '0000:06:00',
         faults: [],
         processes: [],
@@ -26,6 +28,7 @@ describe('what nvidia-smi reports', () => {
         uuid: 'GPU-0c2d8e5f-70b1-4f4e-9b36-6a4d7a1e0002',
         model: 'Tesla V100-SXM2-32GB',
         memoryMb: 32_510,
+        usesMachineMemory: false,
         pciAddress: '0000:07:00',
         faults: [
           '2 uncorrected memory errors since the driver was loaded',
@@ -79,6 +82,101 @@ describe('what nvidia-smi reports', () => {
   });
 });
 
+/** What nvidia-smi prints in place of a value: by cards that do not have it, and by cards that do not work. */
+const ABSENT = ['N/A', '[N/A]', 'Not Supported', '[Not Supported]', ''];
+const BROKEN = [
+  'Unknown Error',
+  '[Unknown Error]',
+  'ERR!',
+  'GPU requires reset',
+  '[GPU requires reset]',
+  'GPU is lost',
+];
+
+describe('an odd value', () => {
+  const UUID = 'GPU-b7e4d2a1-3c5f-4e88-9a0b-1d2e3f4a0001';
+  const COLUMNS = {
+    product_name: 'NVIDIA H100 80GB HBM3',
+    'fb_memory_usage.total': '81559 MiB',
+    'pci.pci_bus_id': '00000000:61:00.0',
+    'ecc_errors.volatile.dram_uncorrectable': '0',
+    'remapped_rows.remapped_row_failure': 'No',
+    'retired_pages.pending_retirement': 'No',
+    'mig_mode.current_mig': 'Disabled',
+    'gpu_reset_status.reset_required': 'No',
+    compute_mode: 'Default',
+    gpu_recovery_action: 'None',
+    'fabric.state': 'Completed',
+    'fabric.status': 'Success',
+    persistence_mode: 'Enabled',
+  };
+  const gpuWith = (odd: Partial<Record<keyof typeof COLUMNS, string>>) => {
+    const elements = Object.entries({ ...COLUMNS, ...odd }).map(([path, value]) => {
+      const names = path.split('.');
+      return `<${names.join('><')}>${value}</${names.reverse().join('></')}>`;
+    });
+    const text = elements.join('').replace('</fabric><fabric>', '');
+    return parseReport(`<nvidia_smi_log><gpu><uuid>${UUID}</uuid>${text}</gpu></nvidia_smi_log>`).gpus[0];
+  };
+
+  it('is none where a card is well', () => expect(gpuWith({})?.faults).toEqual([]));
+
+  // A card without a name or without memory is never offered; what else it does not have is no fault.
+  const needed = ['product_name', 'fb_memory_usage.total'];
+  const ignored = ['pci.pci_bus_id', 'persistence_mode'];
+  const columns = Object.keys(COLUMNS) as (keyof typeof COLUMNS)[];
+  it.each(columns.flatMap((column) => ABSENT.map((value) => [column, value] as const)))(
+    'of %s: "%s", as of a card that does not have it',
+    (column, value) => {
+      const gpu = gpuWith({ [column]: value });
+      expect(gpu?.faults.length === 0).toBe(!needed.includes(column));
+      expect(gpu?.memoryMb).toBe(column === 'fb_memory_usage.total' ? 0 : 81_559);
+    },
+  );
+  it.each(columns.flatMap((column) => BROKEN.map((value) => [column, value] as const)))(
+    'of %s: "%s", as of a card that does not work',
+    (column, value) => {
+      expect(gpuWith({ [column]: value })?.faults.length === 0).toBe(ignored.includes(column));
+    },
+  );
+
+  it.each([...ABSENT, ...BROKEN])('in place of a UUID, "%s", is no GPU', (value) => {
+    expect(() => parseReport(`<nvidia_smi_log><gpu><uuid>${value}</uuid></gpu></nvidia_smi_log>`)).toThrow(/not a GPU/);
+  });
+
+  it.each(
+    USE_QUERY.slice(1).flatMap((column, at) => [...ABSENT, ...BROKEN].map((value) => [column, value, at] as const)),
+  )('of a measured %s, "%s", is not known', (_, value, at) => {
+    const fields = ['17', '100', '81559', '300.4', '41'].map((field, index) => (index === at ? value : field));
+    const reading = Object.values(parseUse(`${UUID}, ${fields.join(', ')}\n`).get(UUID) ?? {});
+    expect(reading.map((each, index) => (each === null) === (index === at))).toEqual(fields.map(() => true));
+  });
+
+  it.each(['NVIDIA GB10', 'NVIDIA GH200 480GB', 'Orin (nvgpu)', 'NVIDIA Thor', 'Xavier'])(
+    'of the memory of %s, which has none of its own, means the machine’s',
+    (model) => {
+      for (const value of ABSENT) {
+        const gpu = gpuWith({ product_name: model, 'fb_memory_usage.total': value });
+        expect(gpu).toMatchObject({ usesMachineMemory: true, faults: [] });
+      }
+      for (const value of BROKEN) {
+        const gpu = gpuWith({ product_name: model, 'fb_memory_usage.total': value });
+        expect(gpu).toMatchObject({ usesMachineMemory: false });
+        expect(gpu?.faults).not.toEqual([]);
+      }
+    },
+  );
+
+  it('of the NVLink fabric says that CUDA cannot start yet', () => {
+    expect(gpuWith({ 'fabric.state': 'In Progress', 'fabric.status': 'N/A' })?.faults).toEqual([
+      'the state of its NVLink fabric is "In Progress"; see "systemctl status nvidia-fabricmanager"',
+    ]);
+    expect(gpuWith({ 'fabric.status': 'Failure' })?.faults).toEqual([
+      expect.stringContaining('the status of its NVLink fabric is "Failure"'),
+    ]);
+  });
+});
+
 describe('the kernel’s log', () => {
   it('names the GPUs that are broken, not those whose program was', () => {
     const log = [
@@ -92,6 +190,11 @@ describe('the kernel’s log', () => {
       { pciAddress: '0000:18:00', number: 48, text: 'An uncorrectable double bit error (DBE) has been detected' },
     ]);
     expect(parseXids('')).toEqual([]);
+    const actions = [
+      'NVRM: Xid (PCI:0000:3b:00): 154, GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)',
+      'NVRM: Xid (PCI:0000:3b:00): 154, GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)',
+    ];
+    expect(parseXids(actions.join('\n')).map(isWithdrawal)).toEqual([false, true]);
   });
 });
 

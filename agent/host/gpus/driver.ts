@@ -5,6 +5,8 @@ export interface Gpu {
   index: number;
   model: string;
   memoryMb: number;
+  /** Whether its memory is a part of the machine's, which is then not sold as instances' memory. */
+  sharesMemory?: boolean;
   healthy: boolean;
   /** Why it is not healthy; empty if it is healthy. */
   reason: string;

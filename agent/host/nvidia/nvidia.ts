@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { totalmem } from 'node:os';
 import { promisify } from 'node:util';
 import { withTimeout, type Clock } from '../../../shared/clock.js';
 import { SetupError, messageOf } from '../../../shared/coded-error.js';
@@ -6,12 +7,15 @@ import type { NvidiaAttach } from '../../config.js';
 import { kernelGpus, type ListedGpu } from './kernel-list.js';
 import { parseReport, type NvidiaGpu, type NvidiaReport } from './report.js';
 import { USE_QUERY, parseUse } from './use.js';
-import { parseXids } from './xid.js';
+import { isWithdrawal, parseXids } from './xid.js';
 import type { Gpu, GpuAttachment, GpuDriver, GpuInventory, GpuReading } from '../gpus/driver.js';
 
 const run = promisify(execFile);
 const TIMEOUT_MS = 30_000;
 const MAX_REASON_CHARS = 400;
+const MIB = 1024 * 1024;
+/** The share of a machine's memory that is sold as memory of GPUs that have none of their own; the rest is for instances. */
+const GPU_MEMORY_SHARE = 0.75;
 const OUTPUT = { maxBuffer: 64 * 1024 * 1024 };
 const CAPABILITIES = ['compute', 'utility', 'graphics', 'video'];
 /** Features of NVIDIA's container toolkit that an image can request by `NVIDIA_*` variables. Empty values refuse them. */
@@ -103,6 +107,7 @@ export class NvidiaGpus implements Omit<GpuDriver, 'passthrough'> {
     } catch (error) {
       this.last = await this.oneByOne(error);
     }
+    this.last = { ...this.last, gpus: shareMemory(this.last.gpus) };
     return this.last;
   }
 
@@ -145,9 +150,13 @@ export class NvidiaGpus implements Omit<GpuDriver, 'passthrough'> {
     return [{ ...traits, healthy: false, reason: shortened(reasons.join('; ') || 'nvidia-smi does not answer') }];
   }
 
-  private judge({ faults, isKeptAwake: _, ...gpu }: NvidiaGpu, index: number): Gpu {
+  private judge({ faults, isKeptAwake: _, usesMachineMemory, ...gpu }: NvidiaGpu, index: number): Gpu {
     const reason = shortened([...faults, this.xids.get(gpu.pciAddress) ?? ''].filter(Boolean).join('; '));
-    return { ...gpu, index, healthy: reason === '', reason };
+    const before = this.last?.gpus.find(({ uuid }) => uuid === gpu.uuid);
+    // A card that does not work can lose its name and its size, which its offer is made of.
+    const known = { model: gpu.model || (before?.model ?? ''), memoryMb: gpu.memoryMb || (before?.memoryMb ?? 0) };
+    const shared = usesMachineMemory ? { sharesMemory: true } : {};
+    return { ...gpu, ...known, ...shared, index, healthy: reason === '', reason };
   }
 
   /** Joins a query that is still running: nvidia-smi that hangs in the kernel ignores signals, so a second one must not start. */
@@ -161,10 +170,21 @@ export class NvidiaGpus implements Omit<GpuDriver, 'passthrough'> {
   /** Reads Xid faults from the kernel's log. Ignores a log that it cannot read; the doctor reports that. */
   private async readXids(): Promise<void> {
     const { stdout } = await run('dmesg', [], { ...OUTPUT, timeout: TIMEOUT_MS }).catch(() => ({ stdout: '' }));
-    for (const { pciAddress, number, text } of parseXids(stdout)) {
-      this.xids.set(pciAddress, `the driver has reported Xid ${number} (${text}); reboot the host`);
+    for (const xid of parseXids(stdout)) {
+      const { pciAddress, number, text } = xid;
+      const asked = `the driver has reported Xid ${number} `;
+      if (!isWithdrawal(xid)) this.xids.set(pciAddress, `${asked}(${text}); reboot the host`);
+      // It takes back no other fault.
+      else if (this.xids.get(pciAddress)?.startsWith(asked)) this.xids.delete(pciAddress);
     }
   }
+}
+
+/** Divides the GPUs' share of the machine's memory among those that have none of their own. */
+function shareMemory(gpus: readonly Gpu[]): Gpu[] {
+  const sharing = gpus.filter(({ sharesMemory }) => sharesMemory).length;
+  const memoryMb = Math.floor((totalmem() * GPU_MEMORY_SHARE) / MIB / Math.max(sharing, 1));
+  return gpus.map((gpu) => (gpu.sharesMemory ? { ...gpu, memoryMb } : gpu));
 }
 
 /** Joins what this host knows of its GPUs and what the kernel's driver lists, in the order of the slots. */

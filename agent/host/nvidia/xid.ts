@@ -9,6 +9,9 @@ export interface Xid {
 /** Faults of the program that used the GPU, not of the GPU. */
 const HARMLESS = new Set([13, 31, 43, 45, 68, 109]);
 
+/** The number with which the driver tells how it wants a GPU to be recovered. */
+export const RECOVERY_ACTION = 154;
+
 /** Returns the faults in the kernel's log that are faults of GPUs, not of programs. */
 export function parseXids(kernelLog: string): Xid[] {
   const lines = kernelLog.matchAll(/NVRM: Xid \((?:PCI:)?([0-9a-f:.]+)\): (\d+),? *(.*)/gi);
@@ -19,4 +22,9 @@ export function parseXids(kernelLog: string): Xid[] {
       text: text.trim(),
     }))
     .filter((xid) => !HARMLESS.has(xid.number));
+}
+
+/** Tells whether the driver withdraws with it what it asked for before: "GPU recovery action changed from ... to 0x0 (None)". */
+export function isWithdrawal({ number, text }: Xid): boolean {
+  return number === RECOVERY_ACTION && /\bto (0x0\b|none\b)/i.test(text);
 }

@@ -28,7 +28,8 @@ export function updateInventory(tx: Tx, machine: Row<'machines'>, inventory: Inv
 }
 
 /** Tells whether {@link saveGpus} would change nothing. */
-function areStored(tx: Tx, machineId: string, gpus: readonly Gpu[]): boolean {
+function areStored(tx: Tx, machineId: string, reported: readonly Gpu[]): boolean {
+  const gpus = reported.map(judged);
   const stored = new Map(tx.all(presentGpus({ machineId })).map((row) => [row.uuid, row]));
   const isStored = ({ uuid, index, model, memoryMb, healthy, reason }: Gpu) => {
     const row = stored.get(uuid);
@@ -39,9 +40,16 @@ function areStored(tx: Tx, machineId: string, gpus: readonly Gpu[]): boolean {
 }
 
 /** Tells whether the present GPUs of a machine and their health are stored as reported. */
-export function isHealthStored(tx: Tx, machineId: string, gpus: readonly Gpu[]): boolean {
+export function isHealthStored(tx: Tx, machineId: string, reported: readonly Gpu[]): boolean {
+  const gpus = reported.map(judged);
   const stored = new Map(tx.all(presentGpus({ machineId })).map(({ uuid, healthy }) => [uuid, healthy === 1]));
   return stored.size === gpus.length && gpus.every(({ uuid, healthy }) => stored.get(uuid) === healthy);
+}
+
+/** Returns a GPU as it is stored: one without memory is not offered, whatever an older agent makes of it. */
+function judged(gpu: Gpu): Gpu {
+  if (gpu.memoryMb > 0 || !gpu.healthy) return gpu;
+  return { ...gpu, healthy: false, reason: 'the host reports no memory of it; upgrade its agent' };
 }
 
 const presentGpus = compileOnce(({ machineId }: { machineId: string }) =>
@@ -61,7 +69,8 @@ const MOST_KNOWN = 256;
  * GPUs, those that no instance and no quarantine needs are deleted. If that is not enough, the host is inventing GPUs, and is refused
  * with VALIDATION_FAILED.
  */
-export function saveGpus(tx: Tx, machineId: string, gpus: readonly Gpu[]): void {
+export function saveGpus(tx: Tx, machineId: string, reported: readonly Gpu[]): void {
+  const gpus = reported.map(judged);
   makeRoom(tx, machineId, gpus);
   tx.run(
     query
