@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
+import type { CertificateTerm } from '../shared/certificate-term.js';
 import { systemClock, type Clock } from '../shared/clock.js';
 import { randomIds, type Ids } from '../shared/ids.js';
 import type { Logger } from '../shared/logger.js';
@@ -24,6 +25,7 @@ import { expireApiKeys } from './services/accounts/api-keys.js';
 import { forgetRunFloors, restartExhaustionClocks, shiftUnsettledTimes } from './services/metering/clock-shift.js';
 import { schedulerOf } from './services/actions/run-schedules.js';
 import { ClockStepDetector } from './services/system/clock-steps.js';
+import { recordSettings } from './services/system/record-settings.js';
 import { Authority } from './services/secrets/authority.js';
 import { countDestroyed } from './services/oversight/counts.js';
 import { fleetOf } from './services/oversight/fleet.js';
@@ -208,15 +210,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     logger,
     defer,
   );
-  const metrics = new Metrics(
-    {
-      backupOverdueMs: () => backups?.overdueMs ?? 0,
-      certificates: () => certificates?.terms() ?? [],
-      copyAges: () => readCopies(config.database).map((place) => ({ target: place.target, ageMs: ageOf(place, clock.now()) })),
-    },
-    clock,
-    countDestroyed(platform),
-  );
+  const metrics = metricsOf(platform, config, backups, () => certificates?.terms() ?? []);
   const gateway = new Gateway(platform, logger, overrides.hostsAreHere ? NO_KEEPALIVE : {});
   let http: FastifyInstance | undefined;
   let certificates: Certificates | undefined;
@@ -226,6 +220,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     workers,
     async start({ heartbeat } = { heartbeat: true }) {
       const { tls } = config;
+      if (config.settings) recordSettings(store, config.settings);
       if (tls.http || tls.grpc) certificates = await openCertificates(platform.authority, tls, clock, logger);
       if (tls.grpc && !tls.files) platform.authorityFingerprint = await platform.authority.fingerprint();
       const shown = tls.http ? certificates?.identity : undefined;
@@ -258,6 +253,19 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
       store.close();
     },
   };
+}
+
+function metricsOf(
+  platform: Platform,
+  { database }: Config,
+  backups: ScheduledBackups | undefined,
+  certificates: () => CertificateTerm[],
+): Metrics {
+  const { clock } = platform;
+  const copyAges = () =>
+    readCopies(database).map((place) => ({ target: place.target, ageMs: ageOf(place, clock.now()) }));
+  const facts = { backupOverdueMs: () => backups?.overdueMs ?? 0, certificates, copyAges };
+  return new Metrics(facts, clock, countDestroyed(platform));
 }
 
 /** Returns what runs every second, by name. */

@@ -12,12 +12,13 @@ import { VERSION } from '../shared/version.js';
 import { reloadCertificate } from './certificates.js';
 import { createControlPlane, forgetSecrets, rotateKey, type ControlPlane } from './app.js';
 import { databaseOf, parseConfig } from './config.js';
+import { aboutSettings } from './domain/copied-settings.js';
 import { readEnvironment, readNotifySocket } from './env.js';
 import { sendTestMail } from './mail/test-mail.js';
 import { askReadiness } from './readiness-client.js';
 import { INSPECTED, inspect } from './services/system/inspect.js';
 import { inspectionJson, inspectionText } from './services/system/inspection-text.js';
-import { backUp, readAuthority, restore } from './store/backup.js';
+import { acceptSettings, backUp, readAuthority, restore } from './store/backup.js';
 
 /** The console, if the build has made it, lies beside the compiled control plane. */
 const CONSOLE_FOLDER = fileURLToPath(new URL('../console/', import.meta.url));
@@ -147,11 +148,22 @@ program
 program
   .command('restore <file>')
   .description('replace the database by a backup; the daemon must be stopped')
-  .action((file: string) => {
-    const { database } = parseConfig(readEnvironment());
-    const { epoch, replaced } = restore(file, database, systemClock.now());
-    const kept = replaced ? `; what was there before is ${replaced}` : '';
-    process.stdout.write(`${database} is restored from ${file}, at epoch ${epoch}${kept}\n`);
+  .option('--accept-settings', 'start also where settings protect less than those of the backup')
+  .action((file: string, { acceptSettings = false }: { acceptSettings?: boolean }) => {
+    const { database, settings = [] } = parseConfig(readEnvironment());
+    const restored = restore(file, database, systemClock.now(), { acceptsSettings: acceptSettings });
+    const kept = restored.replaced ? `; what was there before is ${restored.replaced}` : '';
+    process.stdout.write(`${database} is restored from ${file}, at epoch ${restored.epoch}${kept}\n`);
+    process.stdout.write(aboutSettings(restored.settings, settings, acceptSettings));
+  });
+
+program
+  .command('accept-settings')
+  .description('after a restore, let the daemon start with settings that protect less than those of the backup')
+  .action(() => {
+    const database = databaseOf(readEnvironment());
+    acceptSettings(database);
+    process.stdout.write('the next start takes the settings as they are\n');
   });
 
 try {

@@ -1,6 +1,7 @@
 import BetterSqlite3 from 'better-sqlite3';
 import { existsSync, renameSync, rmSync } from 'node:fs';
 import { SetupError, messageOf } from '../../shared/coded-error.js';
+import { readSettingsText, type CopiedSetting } from '../domain/copied-settings.js';
 import { migrations } from './migrations/index.js';
 import { fileTroubleOf, requireReadable, requireWritableFolderOf } from '../../shared/file-access.js';
 import { incomingOf, isBusy, lockFile, writeCopy } from './store.js';
@@ -17,12 +18,27 @@ export function backUp(file: string, to: string): void {
   copy(file, to);
 }
 
+/** How a backup is restored. */
+export interface RestoreOptions {
+  /** Whether the next start takes settings that protect less than those of the backup. */
+  acceptsSettings?: boolean;
+}
+
+/** What a restore has done. */
+export interface Restored {
+  epoch: number;
+  /** The file with the database that was there before; null: there was none. */
+  replaced: string | null;
+  /** The settings that the backup lists; null: an older release made it. */
+  settings: CopiedSetting[] | null;
+}
+
 /**
  * Replaces the database by a backup and raises the epoch above every epoch that hosts can have seen, so that they refuse an older
  * copy. Keeps the old database as the file `replaced`. Throws SetupError, without any change, when a control plane holds the
  * database or the backup is not one.
  */
-export function restore(from: string, file: string, now: number): { epoch: number; replaced: string | null } {
+export function restore(from: string, file: string, now: number, options: RestoreOptions = {}): Restored {
   requireReadable(from);
   requireWritableFolderOf(file);
   const lock = lockFile(`${file}.lock`);
@@ -30,8 +46,8 @@ export function restore(from: string, file: string, now: number): { epoch: numbe
     const incoming = incomingOf(file);
     rmSync(incoming, { force: true });
     copy(from, incoming);
-    const epoch = stamp(incoming, now, existsSync(file) ? epochOf(file) : 0);
-    return { epoch, replaced: exchange(incoming, file, now) };
+    const stamped = stamp(incoming, now, existsSync(file) ? epochOf(file) : 0, options);
+    return { ...stamped, replaced: exchange(incoming, file, now) };
   } catch (error) {
     if (error instanceof SetupError) throw error;
     throw new SetupError(`${file} cannot be replaced: ${fileTroubleOf(error)}`, { cause: error });
@@ -64,8 +80,13 @@ function judge(database: BetterSqlite3.Database): void {
   if (health !== 'ok') throw new Error(`it is damaged: ${String(health)}`);
 }
 
-/** Marks the copy as restored and sets an epoch above every one that hosts can have seen. Returns the epoch. */
-function stamp(file: string, now: number, above: number): number {
+/** Marks the copy as restored and sets an epoch above every one that hosts can have seen. */
+function stamp(
+  file: string,
+  now: number,
+  above: number,
+  { acceptsSettings = false }: RestoreOptions,
+): Omit<Restored, 'replaced'> {
   const database = new BetterSqlite3(file);
   try {
     const raise = database.prepare<[number], { epoch: number }>(
@@ -79,6 +100,8 @@ function stamp(file: string, now: number, above: number): number {
     set.run('restored_at', String(now));
     // Numbers of events that the backup lacks are given again.
     set.run('event_epoch', String(epoch));
+    if (acceptsSettings) database.exec(FORGET_UNACCEPTED);
+    else set.run('settings_unaccepted', '1');
     const { resync, exhausted } = namesIn(database);
     database.exec(`UPDATE machines SET ${resync} = 1`);
     // An organization with an exhausted balance gets the full time to pay again.
@@ -86,9 +109,27 @@ function stamp(file: string, now: number, above: number): number {
     // Its renter may have lifted the limit since the backup. What is destroyed nobody can bring back.
     if (versionOf(database) >= WITH_LIMITS)
       database.exec("UPDATE instances SET on_limit = 'stop' WHERE on_limit = 'destroy'");
-    return epoch;
+    const listed = database.prepare<[], { value: string }>("SELECT value FROM meta WHERE key = 'settings'").get();
+    return { epoch, settings: readSettingsText(listed?.value) };
   } finally {
     database.close();
+  }
+}
+
+const FORGET_UNACCEPTED = "DELETE FROM meta WHERE key = 'settings_unaccepted'";
+
+/** Lets the next start take settings that protect less than those of the restored backup. Throws SetupError while a daemon runs. */
+export function acceptSettings(file: string): void {
+  requireReadable(file);
+  const lock = lockFile(`${file}.lock`);
+  try {
+    const database = new BetterSqlite3(file);
+    database.exec(FORGET_UNACCEPTED);
+    database.close();
+  } catch (error) {
+    throw new SetupError(`${file} cannot be written: ${fileTroubleOf(error)}`, { cause: error });
+  } finally {
+    lock.close();
   }
 }
 

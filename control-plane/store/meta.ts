@@ -13,6 +13,8 @@ export type MetaKey =
   | 'clock_seen'
   | 'clock_base'
   | 'ready_at'
+  | 'settings'
+  | 'settings_unaccepted'
   | 'zones_version';
 
 export function readMeta(tx: Tx, key: MetaKey): string | undefined {

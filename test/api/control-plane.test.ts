@@ -2,6 +2,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { describeSettings } from '../../control-plane/domain/setting.js';
+import { acceptSettings, backUp, restore } from '../../control-plane/store/backup.js';
 import { migrations } from '../../control-plane/store/migrations/index.js';
 import { advanceUntil } from '../harness/advance-until.js';
 import { VERSION } from '../../shared/version.js';
@@ -80,5 +81,37 @@ describe('the settings', () => {
     expect(first).toMatchObject({ items: [signUp] });
     const rest = await test.operator.get(`/v1/operator/settings?limit=1&cursor=${first.next_cursor}`);
     expect(rest).toEqual({ items: [password], next_cursor: null });
+  });
+});
+
+describe('after a restore', () => {
+  const settingsFor = (signUp: string) => {
+    const environment = { GPURENT_SIGN_UP: signUp, GPURENT_SMTP_PASSWORD_FILE: '/etc/hidden' };
+    return describeSettings(Object.keys(environment), environment, { GPURENT_SIGN_UP: 'open' });
+  };
+  const copy = join(folder, 'copy.db');
+  /** Restores the copy of a control plane whose sign-up was by invitation, and starts with another setting. */
+  async function restoreAndStart(signUp: string, options = {}): Promise<void> {
+    await test.core.stop();
+    const { settings } = restore(copy, test.databaseFile, test.clock.now(), options);
+    expect(settings?.map(({ value }) => value)).toEqual(['invitation', null]);
+    await test.boot({ settings: settingsFor(signUp) });
+  }
+
+  it('it starts with settings that protect less than those of the copy only where somebody accepts them', async () => {
+    await test.restart({ settings: settingsFor('invitation') });
+    backUp(test.databaseFile, copy);
+    await restoreAndStart('invitation');
+    await expect(restoreAndStart('open')).rejects.toThrow(
+      /protect less than those of the restored copy: GPURENT_SIGN_UP is "open", and was "invitation" in the copy\. Change/,
+    );
+    // Also at the next try.
+    await expect(test.restart()).rejects.toThrow('GPURENT_SIGN_UP is "open"');
+    await test.core.stop();
+    acceptSettings(test.databaseFile);
+    await test.boot();
+    // From then on as it pleases its operator.
+    await test.restart();
+    await restoreAndStart('open', { acceptsSettings: true });
   });
 });

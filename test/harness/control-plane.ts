@@ -233,8 +233,7 @@ export class TestControlPlane {
   /** Starts again on the same file and the same ports, with settings of these for others. */
   async restart(changes: Partial<Config> = {}): Promise<void> {
     await this.core.stop();
-    Object.assign(this.config, changes);
-    await this.boot();
+    await this.boot(changes);
   }
 
   async stop(): Promise<void> {
@@ -366,8 +365,9 @@ export class TestControlPlane {
   }
 
   /** Starts on what a control plane before it has left. */
-  async boot(): Promise<void> {
+  async boot(changes: Partial<Config> = {}): Promise<void> {
     this.digests.close();
+    Object.assign(this.config, changes);
     if (this.addresses.http)
       Object.assign(this.config, { httpAddress: this.addresses.http, grpcAddress: this.addresses.grpc });
     this.running = createControlPlane(this.config, this.log.logger, {

@@ -131,7 +131,8 @@ describe('operator.md, where something went wrong,', () => {
   it('restores an older copy: what it has never heard of is in quarantine, adopted or removed', async () => {
     const [kept, removed] = [instanceId, await market.deploy()];
     const written = '/var/lib/gpurent/backups/gpurent-2026-01-31T03-00-00-000Z.db';
-    await walk.follow(market.operator, 'operator.md: Backups', { [written]: copy });
+    // Sign-up was by invitation when it was made.
+    await walk.follow(market.operator, 'operator.md: Backups', { [written]: `--accept-settings ${copy}` });
     await market.isConnected();
     const found = await market.list<{ id: string; instance_id: string }>('/v1/operator/quarantine');
     const entryOf = (id: string) => found.find((each) => each.instance_id === id)?.id ?? '';
