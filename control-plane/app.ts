@@ -196,7 +196,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     destroyErrorsAfterMs: config.destroyErrorsAfterMs ?? null,
     defer,
     term: beginTerm(store, ids),
-    clockSteps: new ClockStepDetector(store, clock, logger, CLOCK_STEP_EFFECTS, readBootId()),
+    clockSteps: new ClockStepDetector(store, clock, logger, CLOCK_STEP_EFFECTS, readBootId(), connections),
     workerRuns: new WorkerRuns(clock),
     settings: config.settings ?? [],
     backups: backups ?? null,

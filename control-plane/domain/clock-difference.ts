@@ -39,3 +39,20 @@ export class ClockMeasurement {
 export function isOff(difference: ClockDifference | null): boolean {
   return Math.max(Math.abs(difference?.host ?? 0), Math.abs(difference?.docker ?? 0)) > CLOCK_OFF_MS;
 }
+
+/** So many hosts have to contradict the control plane's clock: one alone could be wrong, or lie. */
+export const LEAST_WITNESSES = 2;
+
+/**
+ * Returns by how much the clocks of hosts say that the control plane's is ahead, in milliseconds, negative: behind, where more than
+ * half of those that were heard say the same way that it is by more than `limitMs`: the median of what these say. Otherwise null.
+ * `aheadMs`: by how much the clock of each host that was heard is ahead of the control plane's.
+ */
+export function contradiction(aheadMs: readonly number[], limitMs: number): number | null {
+  for (const way of [1, -1]) {
+    const agreed = aheadMs.filter((ms) => ms * way > limitMs).sort((one, other) => one - other);
+    if (agreed.length < LEAST_WITNESSES || 2 * agreed.length <= aheadMs.length) continue;
+    return -(agreed[Math.floor(agreed.length / 2)] ?? 0);
+  }
+  return null;
+}

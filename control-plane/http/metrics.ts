@@ -72,6 +72,10 @@ export class Metrics {
     unhealthyGpus: this.gauge('gpus_unhealthy', 'GPUs that are not healthy, rented or not'),
     disputedGpus: this.gauge('gpus_disputed', 'GPUs that a machine reports and that belong to another machine'),
     clocksOff: this.gauge('hosts_clock_off', 'Connected hosts of which a clock is more than two seconds wrong'),
+    clockUntrusted: this.gauge(
+      'clock_untrusted',
+      '1 if an operator must confirm the clock of the control plane, else 0',
+    ),
     instances: this.gauge('instances', 'Instances by status', 'status'),
     workerFailing: this.gauge('worker_failing', '1 if the last run of a background worker failed, else 0', 'worker'),
     workerSeconds: this.gauge('worker_last_run_seconds', 'Duration of the last run of a background worker', 'worker'),
@@ -196,6 +200,7 @@ export class Metrics {
     this.gauges.unhealthyGpus.set(overview.unhealthyGpus);
     this.gauges.disputedGpus.set(overview.disputedGpus);
     this.gauges.clocksOff.set(overview.clocksOff);
+    this.gauges.clockUntrusted.set(Number(overview.isClockHeld));
     this.gauges.ignoredStops.set(overview.ignoredStops);
     this.gauges.quarantined.set(overview.quarantined);
     this.gauges.pendingWebhooks.set(overview.pendingWebhooks);

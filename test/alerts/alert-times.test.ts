@@ -64,6 +64,7 @@ const TIMES: Readonly<Record<string, Times>> = {
   GpurentGpusUnhealthy: times('gpurent_gpus_unhealthy', 1, minutes(10), 0),
   GpurentGpusDisputed: times('gpurent_gpus_disputed', 1, minutes(10), 0),
   GpurentHostClockOff: times('gpurent_hosts_clock_off', 1, minutes(5), 0),
+  GpurentClockUntrusted: times('gpurent_clock_untrusted', 1, 0, 0),
   GpurentSettlementLags: times('gpurent_settlement_lag_seconds', 121, minutes(5), 120),
   GpurentWorkerFailing: times('gpurent_worker_failing', 1, minutes(5), 0, { worker: 'settle' }),
   GpurentMailWaits: times('gpurent_mail_oldest_seconds', 3_601, 0, 3_600),

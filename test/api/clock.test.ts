@@ -101,6 +101,44 @@ describe('a wall clock that is set', () => {
     await confirm();
   });
 
+  describe('that is wrong when the control plane starts', () => {
+    const OFF_MS = 2 * HOUR_MS;
+
+    /** Starts anew; `aheadMs`: by how much the clock of each host is ahead of the control plane's. */
+    async function startAmong(aheadMs: number[]): Promise<void> {
+      await test.restart();
+      for (const _ of aheadMs) await test.host();
+      test.clock.advance(2 * MINUTE_MS - 10_000);
+      for (const [index, ms] of aheadMs.entries()) {
+        const agent = test.agents.at(index - aheadMs.length);
+        agent?.beat({ atMs: test.clock.now() + ms });
+        await agent?.roundTrip();
+      }
+      test.advance(9_000);
+      expect(await clock()).toMatchObject({ held: false });
+      test.advance(2_000);
+    }
+
+    it.each([
+      ['the only host lies', [OFF_MS], null],
+      ['the first of three hosts lies', [OFF_MS, 0, 0], null],
+      ['half of the hosts lie', [OFF_MS, OFF_MS, 0, 0], null],
+      ['hosts are wrong each in its own way', [OFF_MS, -OFF_MS, 0], null],
+      ['most hosts are off by less than a minute', [50_000, 50_000, 0], null],
+      ['most hosts are ahead of it', [OFF_MS, 0, OFF_MS], -OFF_MS],
+      ['most hosts are behind it', [-OFF_MS, -OFF_MS, 0], OFF_MS],
+    ] as [string, number[], number | null][])('is judged by most hosts: %s', async (_, aheadMs, expected) => {
+      await startAmong(aheadMs);
+      expect(await clock()).toMatchObject({ held: expected !== null, stepped_ms: expected });
+      if (expected === null) return;
+      expect(test.logged(50).at(-1)).toContain(`7200 seconds ${expected > 0 ? 'ahead' : 'behind'}; time-outs`);
+      expect(await (await fetch(`${test.url}/metrics`)).text()).toContain('\ngpurent_clock_untrusted 1\n');
+      await confirm();
+      test.advance(MINUTE_MS);
+      expect(await clock()).toMatchObject({ held: false });
+    });
+  });
+
   it('is confirmed by operators, who are named, and confirming what is right changes nothing', async () => {
     const before = test.dump();
     await confirm();

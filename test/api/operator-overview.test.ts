@@ -313,6 +313,7 @@ describe('the limits are those of the alerts', () => {
     ['GpurentGpusUnhealthy', 'gpurent_gpus_unhealthy', 0],
     ['GpurentGpusDisputed', 'gpurent_gpus_disputed', 0],
     ['GpurentHostClockOff', 'gpurent_hosts_clock_off', 0],
+    ['GpurentClockUntrusted', 'gpurent_clock_untrusted', 0],
     ['GpurentStopIgnored', 'gpurent_stops_ignored', 0],
   ])('%s', (alert, metric, afterMs) => {
     const expression = new RegExp(`alert: ${alert}\\n\\s+expr: (.*)`).exec(rules)?.[1];

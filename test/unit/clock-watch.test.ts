@@ -13,6 +13,7 @@ import type { Platform } from '../../control-plane/services/system/platform.js';
 import { Store } from '../../control-plane/store/store.js';
 import { systemClock } from '../../shared/clock.js';
 import { silentLogger } from '../../shared/logger.js';
+import { ManualClock } from '../harness/manual-clock.js';
 
 it('a step is whole milliseconds, though the monotonic clock counts parts of them', () => {
   const folder = mkdtempSync(join(tmpdir(), 'gpurent-test-'));
@@ -34,4 +35,38 @@ it('a step is whole milliseconds, though the monotonic clock counts parts of the
     store.close();
     rmSync(folder, { recursive: true, force: true });
   }
+});
+
+it('after a boot of the machine, nothing that cannot be undone is done before the hosts had time to contradict the clock', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'gpurent-test-'));
+  const clock = new ManualClock();
+  const effects = { shift: shiftUnsettledTimes, forgetFloors: forgetRunFloors, restartGrace: restartExhaustionClocks };
+  const answers: Record<string, [boolean, boolean]> = {};
+  const runs: [name: string, bootId: string, expected: number][] = [
+    ['new database', 'one', 3],
+    ['same boot', 'one', 3],
+    ['other boot', 'two', 3],
+    ['other boot, one host', 'three', 1],
+  ];
+  try {
+    for (const [name, bootId, expected] of runs) {
+      const store = new Store(join(folder, 'gpurent.db'), clock);
+      const hosts = { expected, hostClocks: () => [] };
+      const watch = new ClockStepDetector(store, clock, silentLogger, effects, bootId, hosts);
+      store.transact(() => undefined);
+      const before = watch.isTrusted();
+      clock.advance(120_000);
+      answers[name] = [before, watch.isTrusted()];
+      store.close();
+      clock.advance(3_600_000);
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+  expect(answers).toEqual({
+    'new database': [true, true],
+    'same boot': [true, true],
+    'other boot': [false, true],
+    'other boot, one host': [true, true],
+  });
 });

@@ -194,6 +194,11 @@ export class AgentConnections {
     return this.connections.get(machineId)?.clock.difference ?? null;
   }
 
+  /** Returns by how much the clock of each connected host is ahead. */
+  hostClocks(): number[] {
+    return this.connectedIds().flatMap((id) => this.clockOf(id)?.host ?? []);
+  }
+
   private change(machineId: string, changes: Partial<Health>): void {
     const connection = this.connections.get(machineId);
     if (!connection) return;

@@ -3,6 +3,7 @@ import { GPU_USES } from '../../domain/gpu-use.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { openCommands, RESTS_SINCE } from '../instances/stuck-commands.js';
+import { findStep } from '../system/clock-steps.js';
 import type { Platform } from '../system/platform.js';
 import { fleetOf, noGpus, type FleetMachine, type GpuCounts } from './fleet.js';
 
@@ -17,6 +18,8 @@ export interface Overview {
   disputedGpus: number;
   /** Connected machines of which a clock is more than two seconds wrong. */
   clocksOff: number;
+  /** Whether what cannot be undone waits until an operator confirms the control plane's own clock. */
+  isClockHeld: boolean;
   /** Instances that are not destroyed, by status. */
   instances: Record<string, number>;
   /** Open commands by kind, without those of lost machines, and for how long at most one makes no progress, in milliseconds. */
@@ -45,6 +48,7 @@ export function readOverview(platform: Platform): Overview {
     clocksOff: fleet.filter(
       ({ machine: { id } }) => platform.connections.isConnected(id) && isOff(platform.connections.clockOf(id)),
     ).length,
+    isClockHeld: findStep(tx) !== undefined,
     instances: countInstances(tx),
     openCommands: countCommands(tx),
     settlementLagMs: settlementLag(tx),

@@ -1,6 +1,9 @@
 import type { Clock } from '../../../shared/clock.js';
 import type { Logger } from '../../../shared/logger.js';
 import { MINUTE_MS } from '../../../shared/time.js';
+import { LEAST_WITNESSES, contradiction } from '../../domain/clock-difference.js';
+import { GRACE_MS } from '../../domain/deadlines.js';
+import type { AgentConnections } from '../connections/agent-connections.js';
 import { deleteMeta, readMeta, writeMeta } from '../../store/meta.js';
 import type { Store, Tx } from '../../store/store.js';
 
@@ -12,6 +15,11 @@ const SEEN_EVERY_MS = MINUTE_MS;
 /** After a control plane was away for longer than this, organizations without a balance get their full time to pay again. */
 const ABSENCE_MS = 10 * MINUTE_MS;
 
+const PAUSED =
+  'time-outs and automatic destroys are paused until an operator checks the clock and calls POST /v1/operator/clock/confirm';
+const AGAINST_STORE = 'the wall clock is behind the database, which has a later time';
+const AGAINST_HOSTS = 'most hosts that are connected say that the wall clock of the control plane is';
+
 /** The changes that a clock step or an absence makes to stored times. */
 export interface ClockStepEffects {
   /** Moves stored times that are not settled yet by the milliseconds of the clock step. */
@@ -22,6 +30,9 @@ export interface ClockStepEffects {
   restartGrace(tx: Tx): void;
 }
 
+/** What the clocks of the hosts say; null: no host is asked. */
+export type ClockWitnesses = Pick<AgentConnections, 'expected' | 'hostClocks'> | null;
+
 interface Step {
   at: number;
   ms: number;
@@ -30,12 +41,18 @@ interface Step {
 /**
  * Compares the wall clock with the monotonic clock before each transaction. It shifts metered time by each clock step, so that its
  * duration stays right. A step of more than a minute pauses every decision that cannot be undone until an operator confirms the
- * clock. The pause outlives the process.
+ * clock. The pause outlives the process. Two minutes after its start, the clocks of the hosts that are connected are compared with
+ * it: if most of them contradict it by more than a minute, it pauses the same. Until then, it also does nothing that cannot be undone
+ * after a boot of the machine: then nothing else tells whether the clock went ahead.
  */
 export class ClockStepDetector {
   private offset: number | undefined;
   private held: boolean | undefined;
   private seenAt = -Infinity;
+  private readonly startedAt: number;
+  private isJudged: boolean;
+  /** Whether only the hosts can tell that the clock is right, because the machine was booted since it was seen last. */
+  private isUnproven = false;
 
   constructor(
     private readonly store: Store,
@@ -44,7 +61,10 @@ export class ClockStepDetector {
     private readonly effects: ClockStepEffects,
     /** The id of this boot of the machine: the monotonic clock goes on until it changes. Null: not known. */
     private readonly bootId: string | null = null,
+    private readonly witnesses: ClockWitnesses = null,
   ) {
+    this.startedAt = clock.monotonic();
+    this.isJudged = witnesses === null;
     store.beforeEach = () => this.look();
   }
 
@@ -52,6 +72,8 @@ export class ClockStepDetector {
   isTrusted(): boolean {
     this.look();
     this.noteSeen();
+    if (!this.isJudged && this.clock.monotonic() - this.startedAt >= GRACE_MS) this.judge();
+    if (this.isUnproven && !this.isJudged && (this.witnesses?.expected ?? 0) >= LEAST_WITNESSES) return false;
     this.held ??= this.store.transact((tx) => findStep(tx) !== undefined);
     return !this.held;
   }
@@ -59,6 +81,21 @@ export class ClockStepDetector {
   /** Reads the pause from the database again, after an operator has confirmed the clock. */
   confirmed(): void {
     this.held = undefined;
+  }
+
+  /** Compares the clock with those of the hosts, once: a clock that an operator has confirmed is not doubted again. */
+  private judge(): void {
+    const clocks = this.witnesses?.hostClocks() ?? [];
+    const ms = contradiction(clocks, STEP_MS);
+    if (ms !== null) {
+      this.store.transact((tx) => recordStep(tx, ms));
+      this.held = undefined;
+      this.logger.error(
+        { aheadMs: ms, hosts: clocks.length },
+        `${AGAINST_HOSTS} ${Math.round(Math.abs(ms) / 1_000)} seconds ${ms > 0 ? 'ahead' : 'behind'}; ${PAUSED}`,
+      );
+    }
+    this.isJudged = true;
   }
 
   private look(): void {
@@ -88,6 +125,7 @@ export class ClockStepDetector {
     const seen = this.store.transact((tx) => readMeta(tx, 'clock_seen'));
     if (seen === undefined) return;
     const base = this.readBase();
+    this.isUnproven = base === undefined;
     const step = base === undefined ? 0 : Math.round(offset - base);
     const absence = this.clock.now() - step - Number(seen);
     if (Math.abs(step) > NOTICED_MS) this.note(step);
@@ -101,7 +139,7 @@ export class ClockStepDetector {
     if (isHeld) {
       this.logger.error(
         { steppedMs: step },
-        'the wall clock was set by more than a minute; time-outs and automatic destroys are paused until an operator checks the clock and calls POST /v1/operator/clock/confirm',
+        isExact ? `the wall clock was set by more than a minute; ${PAUSED}` : `${AGAINST_STORE}; ${PAUSED}`,
       );
     }
     if (isHeld) this.held = undefined;
