@@ -112,6 +112,35 @@ remove_unused_releases() {
   rmdir "$prefix" 2>/dev/null || true
 }
 
+# named_by FILE: prints what a settings file names that can hold secrets: files, folders, and the database with all beside it.
+named_by() {
+  local path
+  [ -e "$config_dir/$1" ] || return 0
+  sed -n 's/^GPURENT_[A-Z_]*\(_FILE\|_FOLDER\)=\(\/.*\)$/\2/p' "$config_dir/$1"
+  sed -n 's/^GPURENT_DATABASE=\(\/.*\)$/\1/p' "$config_dir/$1" | while read -r path; do printf '%s\n' "$path"*; done
+}
+
+# take_from USER PATH...: gives what belongs to a user or its group, which are about to be deleted, to root alone. A later user or
+# group can get the same number, and could read it.
+take_from() {
+  local user=$1 group path
+  group=$(id -g "$user")
+  shift
+  for path in "$@"; do
+    [ -e "$path" ] || continue
+    find "$(realpath "$path")" \( -user "$user" -o -gid "$group" \) ! -type l -exec chown root:root {} + -exec chmod go= {} +
+  done
+}
+
+# say_kept PATH...: names those that are still there.
+say_kept() {
+  local path kept=()
+  for path in "$@"; do if [ -e "$path" ]; then kept+=("$path"); fi; done
+  [ ${#kept[@]} -gt 0 ] || return 0
+  say 'these stay, because others made them; they can hold private keys, passwords and data:'
+  printf '%s\n' "${kept[@]}" | sort -u | sed 's/^/  /' >&2
+}
+
 # restart_unit WHAT UNIT: restarts a unit and waits until it is ready. If it does not start, prints its last log lines.
 restart_unit() {
   local what=$1 unit=$2 began=$EPOCHSECONDS

@@ -1,0 +1,62 @@
+import { execFileSync } from 'node:child_process';
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, describe, expect, it } from 'vitest';
+
+const LIBRARY = fileURLToPath(new URL('../../scripts/lib/install.sh', import.meta.url));
+const folder = mkdtempSync(join(tmpdir(), 'gpurent-install-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** Runs functions of the installers, as both do. Returns what they print. */
+function bash(script: string): string {
+  const setup = `set -euo pipefail; source ${LIBRARY}; config_dir=${folder}/etc; exec 2>&1; `;
+  return execFileSync('bash', ['-c', setup + script], { encoding: 'utf8' });
+}
+
+describe('a removal', () => {
+  const put = (name: string) => {
+    const path = join(folder, name);
+    mkdirSync(join(path, '..'), { recursive: true });
+    writeFileSync(path, '');
+    chmodSync(path, 0o640);
+    return path;
+  };
+  const own = put('etc/privkey.pem');
+  const elsewhere = put('else/smtp password');
+  const database = [put('data/gpurent.db'), put('data/gpurent.db.key')];
+  const conf = put('etc/control-plane.conf');
+  writeFileSync(
+    conf,
+    [
+      `GPURENT_SMTP_PASSWORD_FILE=${elsewhere}`,
+      '#GPURENT_STRIPE_SECRET_KEY_FILE=/etc/gpurent/stripe.key',
+      `GPURENT_TLS_KEY_FILE=${folder}/gone.pem`,
+      `GPURENT_DATABASE=${String(database[0])}`,
+      'GPURENT_SIGN_UP=open',
+      '',
+    ].join('\n'),
+  );
+
+  it('names the keys, passwords and data that stay, and nothing that is gone', () => {
+    const lines = bash(`mapfile -t named < <(named_by control-plane.conf); say_kept "\${named[@]}" ${own}`).split('\n');
+    expect(lines.slice(1, -1).map((line) => line.trim())).toEqual([...database, elsewhere, own].sort());
+    expect(bash(`say_kept ${folder}/gone.pem; mapfile -t named < <(named_by none.conf); say_kept "\${named[@]}"`)).toBe(
+      '',
+    );
+  });
+
+  it.runIf(process.getuid?.() === 0)('leaves nothing to the group that it frees', () => {
+    const group = Number(execFileSync('id', ['-g', 'nobody'], { encoding: 'utf8' }));
+    for (const path of [own, elsewhere]) chownSync(path, 0, group);
+    const other = put('etc/of-another.pem');
+    bash(`take_from nobody ${folder}/etc '${elsewhere}' ${folder}/gone.pem`);
+    const modeOf = (path: string) => [statSync(path).gid, statSync(path).mode & 0o777];
+    expect([own, elsewhere].map(modeOf)).toEqual([
+      [0, 0o600],
+      [0, 0o600],
+    ]);
+    expect(modeOf(other)[1]).toBe(0o640);
+  });
+});
