@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path';
 import { SetupError } from '../shared/coded-error.js';
 import { parseImageReference } from '../shared/image-reference.js';
 import { parseLogFormat, type LogFormat } from '../shared/logger.js';
+import { unknownSettings } from '../shared/settings-file.js';
 import { certificateFiles, type CertificateFiles } from '../shared/server-identity.js';
 import { MINUTE_MS } from '../shared/time.js';
 import type { EgressPolicy } from './domain/egress.js';
@@ -111,10 +112,8 @@ export function parseConfig(
   environment: Record<string, string | undefined>,
   options: { gpus?: string } = {},
 ): AgentConfig {
-  for (const name of Object.keys(environment)) {
-    if (name !== 'DOCKER_HOST' && !(name in DEFAULTS))
-      throw new SetupError(`${name} is not a setting of the agent; remove it or correct its name`);
-  }
+  const unknown = Object.keys(environment).filter((name) => name !== 'DOCKER_HOST' && !(name in DEFAULTS));
+  if (unknown.length > 0) throw new SetupError(unknownSettings(unknown, 'the agent'));
   const get = (name: Setting) => environment[name] || DEFAULTS[name];
   const logLevel = get('GPURENT_AGENT_LOG_LEVEL');
   if (!LOG_LEVELS.includes(logLevel)) {

@@ -102,6 +102,15 @@ program
   });
 
 program
+  .command('check-settings')
+  .description('read the settings and say what is wrong with them; changes nothing')
+  .option(...gpuOption)
+  .action((options: { gpus?: string }) => {
+    parseConfig(readEnvironment(), options);
+    process.stdout.write('the settings can be used\n');
+  });
+
+program
   .command('status')
   .description('show the state of this host')
   .option('--json', 'as JSON, for scripts')

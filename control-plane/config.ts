@@ -12,6 +12,7 @@ import { SetupError, messageOf } from '../shared/coded-error.js';
 import { parseLogFormat, type LogFormat } from '../shared/logger.js';
 import { isNetwork } from '../shared/forbidden-networks.js';
 import { certificateFiles, type CertificateFiles } from '../shared/server-identity.js';
+import { unknownSettings } from '../shared/settings-file.js';
 import { HOUR_MS } from '../shared/time.js';
 
 /** Allowed requests: per minute for an address and a credential, per 15 minutes for attempts at a password. */
@@ -113,13 +114,19 @@ export function databaseOf(environment: Record<string, string | undefined>): str
   return environment['GPURENT_DATABASE'] || DEFAULTS.GPURENT_DATABASE;
 }
 
-/** Reads the settings. Throws SetupError, which names the setting and says what to do. */
+/** Reads the settings, and creates a secret key for a new database. Throws SetupError, which names the setting and says what to do. */
 export function parseConfig(environment: Record<string, string | undefined>): Config & { secretKeyFile: string } {
+  const checked = checkConfig(environment);
+  return { ...checked, secretKey: readSecretKey(checked.secretKeyFile, checked.database) };
+}
+
+/** Reads the settings as {@link parseConfig} does, and creates nothing. */
+export function checkConfig(
+  environment: Record<string, string | undefined>,
+): Omit<Config, 'secretKey'> & { secretKeyFile: string } {
   const known = new Set([...Object.keys(DEFAULTS), ...OTHER_SETTINGS]);
-  for (const name of Object.keys(environment)) {
-    if (!known.has(name) && !name.startsWith('GPURENT_AGENT_'))
-      throw new SetupError(`${name} is not a setting of the control plane`);
-  }
+  const unknown = Object.keys(environment).filter((name) => !known.has(name) && !name.startsWith('GPURENT_AGENT_'));
+  if (unknown.length > 0) throw new SetupError(unknownSettings(unknown, 'the control plane'));
   const get = (name: keyof typeof DEFAULTS) => environment[name] || DEFAULTS[name];
   const limit = (name: keyof typeof DEFAULTS) => count(name, get(name));
   const database = databaseOf(environment);
@@ -133,7 +140,6 @@ export function parseConfig(environment: Record<string, string | undefined>): Co
     grpcAddress: get('GPURENT_GRPC_ADDRESS'),
     tls: tlsSettings(get),
     database,
-    secretKey: readSecretKey(secretKeyFile, database),
     secretKeyFile,
     logLevel,
     logFormat: parseLogFormat('GPURENT_LOG_FORMAT', get('GPURENT_LOG_FORMAT')),

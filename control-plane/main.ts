@@ -11,7 +11,7 @@ import { tellReady } from '../shared/systemd.js';
 import { VERSION } from '../shared/version.js';
 import { reloadCertificate } from './certificates.js';
 import { createControlPlane, forgetSecrets, rotateKey, type ControlPlane } from './app.js';
-import { databaseOf, parseConfig } from './config.js';
+import { checkConfig, databaseOf, parseConfig } from './config.js';
 import { aboutSettings } from './domain/copied-settings.js';
 import { readEnvironment, readNotifySocket } from './env.js';
 import { sendTestMail } from './mail/test-mail.js';
@@ -72,6 +72,14 @@ program
     const { database } = config;
     await createControlPlane(config, createLogger('control-plane', config.logLevel, config.logFormat)).stop();
     process.stdout.write(`${database} is up to date\n`);
+  });
+
+program
+  .command('check-settings')
+  .description('read the settings and say what is wrong with them; changes nothing')
+  .action(() => {
+    checkConfig(readEnvironment());
+    process.stdout.write('the settings can be used\n');
   });
 
 program

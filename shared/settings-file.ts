@@ -12,3 +12,9 @@ export function readSettingsFile(setting: string, file: string): Record<string, 
     throw new SetupError(`${setting} ${file} cannot be read: ${fileTroubleOf(error)}`, { cause: error });
   }
 }
+
+/** Says that a program knows none of these settings: all of them at once, so that nobody finds them one by one. */
+export function unknownSettings(names: readonly string[], program: string): string {
+  const what = names.length === 1 ? 'is not a setting' : 'are not settings';
+  return `${names.join(', ')} ${what} of ${program}; remove ${names.length === 1 ? 'it or correct its name' : 'them or correct their names'}`;
+}

@@ -26,6 +26,17 @@ require_node() {
   "$node" "$release/dist/shared/require-node.js" || die 'nothing was changed: use a release for this Node, or build one with scripts/release --nodes'
 }
 
+# check_settings MAIN VARIABLE FILE [OPTION...]: asks this release whether it takes the settings of this machine, if there are any. An
+# older release does not know newer settings, and must say so before the program that runs is stopped.
+check_settings() {
+  local main=$release/$1 variable=$2 file=$config_dir/$3
+  shift 3
+  if [ ! -e "$file" ]; then return; fi
+  # Without the variables of this shell, which the service does not get.
+  env -i PATH="$PATH" "$variable=$file" "$node" "$main" check-settings "$@" >/dev/null ||
+    die "nothing was changed: correct $file, then run this again"
+}
+
 # install_release PROGRAM: copies this release to its place under $prefix. The running program uses the old release until its
 # restart, and the other program of this machine keeps its own. Files that are already there and equal stay as they are.
 install_release() {

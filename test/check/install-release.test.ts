@@ -1,5 +1,5 @@
-import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -53,5 +53,54 @@ describe('a release that is installed', () => {
       expect(guide()).toBe('as released');
       expect(() => statSync(join(installed, 'docs/other.md'))).toThrow('ENOENT');
     }
+  });
+});
+
+describe('the settings of a machine', () => {
+  const root = fileURLToPath(new URL('../../', import.meta.url));
+  let folder: string;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'gpurent-install-'));
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  /** As an installer of this release asks it. */
+  function check(main: string, variable: string, file: string): { status: number | null; stderr: string } {
+    const script = 'source "$1"; release=$2 config_dir=$3 node=$4; shift 4; check_settings "$@"';
+    const args = ['-ec', script, 'install', LIBRARY, root, folder, process.execPath, main, variable, file];
+    // A person's shell has these for the command line gpurent.
+    return spawnSync('bash', args, { encoding: 'utf8', env: { ...process.env, GPURENT_OF_SHELL: 'x' } });
+  }
+
+  it.each([
+    ['dist/bundle/control-plane.js', 'GPURENT_CONFIG', 'control-plane.conf', 'GPURENT'],
+    ['dist/agent/main.js', 'GPURENT_AGENT_CONFIG', 'agent.conf', 'GPURENT_AGENT'],
+  ])('that %s does not know are named, all at once, and nothing is made', (main, variable, file, prefix) => {
+    expect(check(main, variable, file)).toMatchObject({ status: 0 });
+    const settings = [`${prefix}_LOG_LEVEL=debug`];
+    if (prefix === 'GPURENT') settings.push(`GPURENT_DATABASE=${folder}/gpurent.db`);
+    writeFileSync(join(folder, file), settings.join('\n'));
+    expect(check(main, variable, file)).toMatchObject({ status: 0, stderr: '' });
+    writeFileSync(join(folder, file), [...settings, `${prefix}_NEW=1`, `${prefix}_NEWER=2`].join('\n'));
+    const { status, stderr } = check(main, variable, file);
+    expect(status).toBe(1);
+    expect(stderr).toContain(`${prefix}_NEW, ${prefix}_NEWER are not settings of`);
+    expect(stderr).toContain(`nothing was changed: correct ${folder}/${file}`);
+    expect(readdirSync(folder)).toEqual([file]);
+  });
+
+  it.each(['control-plane', 'agent'])('are checked before the installer of the %s changes anything', (program) => {
+    const script = readFileSync(join(root, 'scripts', `install-${program}`), 'utf8');
+    const checks = script.indexOf('\ncheck_settings ');
+    expect(checks).toBeGreaterThan(0);
+    for (const change of [
+      '\ninstall_release',
+      '\ninstall_unit',
+      '\nrestart_unit',
+      '  useradd',
+      '  apt-get install',
+      '\n  systemctl stop',
+    ])
+      if (script.includes(change)) expect(checks).toBeLessThan(script.indexOf(change));
   });
 });

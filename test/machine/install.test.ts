@@ -334,7 +334,9 @@ describe('a workload is the same', () => {
     const mistyped = `echo GPURENT_AGENT_PROTS=1 >>/etc/gpurent/agent.conf; ${release}/scripts/install-agent`;
     const failed = await machine.attempt(mistyped);
     expect(failed).toEqual({ ok: false, said: expect.stringContaining('PROTS is not a setting') as string });
-    await machine.sh(`sed -i /PROTS/d /etc/gpurent/agent.conf; systemctl restart ${AGENT}`);
+    // The installer asks before it installs anything.
+    expect((await machine.attempt('gpurent-agent status')).ok).toBe(false);
+    await machine.sh(`sed -i /PROTS/d /etc/gpurent/agent.conf; ${release}/scripts/install-agent`);
     await eventually('the host', isUp, PATIENCE_MS);
     expect(await container()).toBe(before);
   });

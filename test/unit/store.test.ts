@@ -308,6 +308,10 @@ it.each([
   [{ GPURENT_TLS_KEY_FILE: 'key.pem' }, /give both/],
   [{ GPURENT_GRPC_ADDRESS: 'nowhere' }, /HOST:PORT/],
   [{ GPURENT_DATABSE: 'x' }, /GPURENT_DATABSE is not a setting/],
+  [
+    { GPURENT_NEW: 'x', GPURENT_NEWER: 'y' },
+    /^GPURENT_NEW, GPURENT_NEWER are not settings of the control plane; remove/,
+  ],
   [{ GPURENT_LOG_LEVEL: 'loud' }, /GPURENT_LOG_LEVEL/],
 ])('a wrong setting %j is named', (environment, saying) => {
   expect(() => parseConfig({ GPURENT_DATABASE: file, ...environment })).toThrow(saying);
