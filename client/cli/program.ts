@@ -23,6 +23,7 @@ export function createProgram(terminal: Terminal): { program: Command; loadAll: 
     .option('--json', "print the API's own objects as JSON")
     .option('--explain', 'show each request as a curl command on stderr')
     .option('--context <name>', 'the context to use; otherwise the current one')
+    .option('--cacert <file>', 'trust this authority too, in PEM; otherwise those of the system and of Node')
     .option('--org <id>', 'the organization for which a session acts')
     .addHelpText('after', EPILOGUE)
     .showHelpAfterError('See gpurent help.')

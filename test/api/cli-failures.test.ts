@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { eventually } from '../../scripts/eventually.js';
+import { certificateFor } from '../harness/certificate.js';
 import { CommandLine, destroyAll, type RunOptions } from '../harness/command-line.js';
 import { TestControlPlane, type Renter } from '../harness/control-plane.js';
 import type { FakeAgent } from '../harness/fake-agent.js';
@@ -285,6 +287,40 @@ it('mends a file of contexts that others could read, and says so; refuses one th
   expect(await own.run(['ls'])).toMatchObject({ code: 2, stderr: expect.stringContaining('contexts.json') as string });
   expect(readFileSync(file, 'utf8')).toBe('{"version": 7}');
   own.remove();
+});
+
+it('trusts an authority of a company that the system or --cacert names, and says what to do where nobody does', async () => {
+  const { certificate, key } = await certificateFor('127.0.0.1');
+  const answer: RequestListener = ({ method }, response) =>
+    method === 'DELETE'
+      ? response.writeHead(204).end()
+      : response.writeHead(200, { 'content-type': 'application/json' }).end('{"items":[]}');
+  server = createTlsServer({ cert: certificate, key }, answer);
+  await new Promise<void>((resolve) => server?.listen(0, '127.0.0.1', resolve));
+  const GPURENT_URL = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const file = join(person.home, 'company.pem');
+  writeFileSync(file, certificate);
+  const env = { GPURENT_URL, SSL_CERT_FILE: join(person.home, 'none.pem') };
+  const ask = (line: string, more: Record<string, string> = {}) => run(line, { env: { ...env, ...more } });
+
+  const unknown = await ask('api POST /v1/instances --data {}');
+  expect(unknown).toMatchObject({
+    code: 6,
+    stderr: expect.stringMatching(/self-signed certificate.*--cacert FILE/s) as string,
+  });
+  for (const answered of [
+    await ask(`api GET /v1/instances --cacert ${file}`),
+    await ask('api GET /v1/instances', { GPURENT_CACERT: file }),
+    await ask('api GET /v1/instances', { SSL_CERT_FILE: file }),
+    await ask('api GET /v1/instances', { NODE_EXTRA_CA_CERTS: file }),
+  ])
+    expect(answered).toEqual({ code: 0, stdout: '{\n  "items": []\n}\n', stderr: '' });
+  expect(await ask(`api DELETE /v1/instances/1 --cacert ${file}`)).toEqual({ code: 0, stdout: '', stderr: '' });
+  writeFileSync(file, 'no certificate');
+  expect(await ask(`api GET /v1/instances --cacert ${file}`)).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining(`${file} cannot be used as a certificate`) as string,
+  });
 });
 
 it('sends a token to no other control plane than its own, and not in plain text', async () => {

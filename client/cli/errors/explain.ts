@@ -21,7 +21,7 @@ export function explain(error: unknown): Explained {
     return { ...plain, exitCode: error.exitCode, message: error.message, advice: error.advice };
   if (error instanceof ApiError) return ofApi(error);
   if (error instanceof UnreachableError) {
-    const advice = 'Check the address (gpurent context) and your network, then repeat the command.';
+    const advice = isUnknownIssuer(error) ? UNKNOWN_ISSUER : NOT_REACHED;
     return { ...plain, exitCode: EXIT.unreachable, message: error.message, advice };
   }
   if (error instanceof EventsExpiredError) return { ...plain, exitCode: EXIT.refused, message: error.message };
@@ -32,6 +32,23 @@ export function explain(error: unknown): Explained {
     message: reason,
     advice: 'This is a fault of gpurent: please report it.',
   };
+}
+
+const NOT_REACHED = 'Check the address (gpurent context) and your network, then repeat the command.';
+const UNKNOWN_ISSUER =
+  'This machine does not know who has issued the certificate. If it is your company or your operator, give the certificate of that authority with --cacert FILE (or GPURENT_CACERT), or add it to the store of the system.';
+/** As OpenSSL names it, where it finds no way from a certificate to an authority that is trusted. */
+const UNKNOWN_ISSUER_CODES = [
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+];
+
+function isUnknownIssuer(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return UNKNOWN_ISSUER_CODES.includes((error as NodeJS.ErrnoException).code ?? '') || isUnknownIssuer(error.cause);
 }
 
 function ofApi(error: ApiError): Explained {

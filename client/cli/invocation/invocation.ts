@@ -1,4 +1,5 @@
 import { connect, type Gpurent } from '../../api/index.js';
+import { trustAuthorities } from '../context/authorities.js';
 import { chooseContext, type Chosen } from '../context/connection.js';
 import { ContextsFile } from '../context/contexts-file.js';
 import { curlOf } from '../context/curl.js';
@@ -13,6 +14,7 @@ export interface GlobalOptions {
   explain?: true;
   context?: string;
   org?: string;
+  cacert?: string;
 }
 
 /** One run of the program: what every command needs. */
@@ -54,6 +56,8 @@ export class Invocation {
 
   /** Returns a client of any control plane, without a credential if none is given. */
   connect(url: string, credential: { token?: string; organizationId?: string } = {}): Gpurent {
+    const file = this.options.cacert ?? (this.terminal.env['GPURENT_CACERT'] || undefined);
+    if (url.startsWith('https:')) trustAuthorities(file, this.terminal);
     return connect({
       url,
       ...credential,
