@@ -22,6 +22,8 @@ const LIFTED_BY: Partial<Record<ErrorCode, string>> = {
   PAYMENTS_FROZEN: ASK_THE_OPERATOR,
   RATE_LIMITED: 'Wait for `retry_after_seconds`, then ask less often.',
   SPEND_LIMIT_REACHED: 'A person who may set caps has to raise the one that `cap` names. Do not try to get around it.',
+  TEMPLATE_CUDA_TOO_NEW: ANOTHER_OFFER,
+  TEMPLATE_CUDA_TOO_OLD: ANOTHER_OFFER,
   TEMPLATE_NOT_FOUND: 'Take the id from list_templates.',
   TOKEN_INVALID: 'The credential has ended, or may not do this: the person has to sign in again or give another key.',
   UNAVAILABLE: 'Try again in a few seconds.',

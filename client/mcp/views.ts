@@ -82,6 +82,8 @@ export function templateView(template: Schemas['Template']) {
     kind: template.kind,
     mode: template.mode,
     image: untrusted(template.image),
+    cuda_min: template.cuda_min ?? null,
+    cuda_max: template.cuda_max,
     recommended: template.recommended,
     coming_soon: template.coming_soon,
   };

@@ -8,6 +8,7 @@ export interface TemplateNeeds {
   kind: 'container' | 'vm';
   arch: string;
   cuda_max: string | null;
+  cuda_min: string | null;
   /** Above zero: it is announced, and runs nowhere. */
   coming_soon: number;
 }
@@ -28,8 +29,14 @@ export function needsOlderCuda({ cuda_max }: TemplateNeeds, { cuda_version }: Ma
   return cuda_max !== null && cuda_version !== null && isNewerVersion(cuda_version, cuda_max);
 }
 
+/** Tells whether the CUDA version of a machine is older than the oldest that a template supports, as far as both are known. */
+export function needsNewerCuda({ cuda_min }: TemplateNeeds, { cuda_version }: MachineAbilities): boolean {
+  return cuda_min !== null && cuda_version !== null && isNewerVersion(cuda_min, cuda_version);
+}
+
 /** Tells whether a machine can run a template, whatever else would be refused. */
 export function fits(needs: TemplateNeeds, machine: MachineAbilities): boolean {
   const isRunnable = needs.coming_soon === 0 && needs.arch === SUPPORTED_ARCH;
-  return isRunnable && !needsVms(needs, machine) && !needsOlderCuda(needs, machine);
+  const hasCuda = !needsOlderCuda(needs, machine) && !needsNewerCuda(needs, machine);
+  return isRunnable && !needsVms(needs, machine) && hasCuda;
 }

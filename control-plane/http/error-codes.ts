@@ -313,6 +313,10 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
     status: 422,
     meaning: 'The template supports CUDA only up to its cuda_max, and the machine has a newer version.',
   },
+  TEMPLATE_CUDA_TOO_OLD: {
+    status: 422,
+    meaning: 'The template needs at least the CUDA version in its cuda_min, and the machine has an older one.',
+  },
   TEMPLATE_NOT_FOUND: { status: 404, meaning: 'No active template that the organization can see has this id.' },
   TEMPLATE_REQUIRES_OWNER: {
     status: 422,

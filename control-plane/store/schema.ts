@@ -285,6 +285,7 @@ export interface Schema {
     recommended: Flag;
     created_at: number;
     deactivated_at: number | null;
+    cuda_min: string | null;
   };
   instances: {
     id: string;

@@ -78,6 +78,22 @@ describe('a deploy is refused, and leaves nothing behind,', () => {
       status: 422,
       code: 'TEMPLATE_CUDA_TOO_NEW',
     });
+    const newer = await test.template({ cuda_min: '12.11' });
+    expect(await refusalOf({ ...body, template_id: newer })).toMatchObject({
+      status: 422,
+      code: 'TEMPLATE_CUDA_TOO_OLD',
+      message:
+        'this template needs CUDA 12.11 or newer, but the driver of the machine supports only 12.10; choose another offer',
+    });
+    const { items } = await renter.api.get<{ items: { id: string }[] }>(`/v1/offers?template_id=${newer}`);
+    expect(items.map(({ id }) => id)).toContain(body.offer_id);
+    const { fitting } = await renter.api.get<{ fitting: number }>(`/v1/offers/counts?template_id=${newer}`);
+    expect(fitting).toBeLessThan(items.length);
+    const range = { name: 'range', image: 'i', cuda_min: '12.10', cuda_max: '12.9' };
+    expect(await renter.api.request('POST', '/v1/templates', range)).toMatchObject({
+      status: 422,
+      body: { code: 'VALIDATION_FAILED', message: expect.stringContaining('cuda_min') as string },
+    });
   });
 
   it('when the disk is too large, or committed to others', async () => {

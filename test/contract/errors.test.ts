@@ -107,6 +107,12 @@ describe('Errors: deploy refusals', () => {
     const { body: here } = await world.host({ cudaVersion: '12.10' });
     expect(await world.deploys({ ...here, ...(await withTemplate({ cuda_max: '12.10' })) })).toBe(201);
   });
+  it('422 TEMPLATE_CUDA_TOO_OLD: from its cuda_min on, compared as numbers', async () => {
+    const recent = await withTemplate({ cuda_min: '99.9' });
+    expect(await refused(recent)).toMatchObject({ status: 422, code: 'TEMPLATE_CUDA_TOO_OLD' });
+    const { body: here } = await world.host({ cudaVersion: '12.10' });
+    expect(await world.deploys({ ...here, ...(await withTemplate({ cuda_min: '12.9' })) })).toBe(201);
+  });
   it('422 TEMPLATE_ARCH_UNSUPPORTED', async () => {
     const arm = await withTemplate({ arch: 'aarch64' });
     expect(await refused(arm)).toMatchObject({ status: 422, code: 'TEMPLATE_ARCH_UNSUPPORTED' });
@@ -164,6 +170,8 @@ describe('Errors: deploy refusals', () => {
     expect(await code()).toBe('OFFER_NOT_VM_CAPABLE');
     request['template_id'] = await template({ cuda_max: '11.8' });
     expect(await code()).toBe('TEMPLATE_CUDA_TOO_NEW');
+    request['template_id'] = await template({ cuda_min: '12.5' });
+    expect(await code()).toBe('TEMPLATE_CUDA_TOO_OLD');
     request['template_id'] = world.templateId;
     expect(await code()).toBe('DISK_TOO_LARGE');
     request['disk_gb'] = 35;

@@ -47,7 +47,14 @@ it('draws the balance to zero exactly when it is used up, with times in order', 
 
 const TEMPLATE = {
   ...{ name: 'a', description: 'b', image: 'c:1', kind: 'container', mode: ['jupyter'], visibility: 'public' },
-  ...{ ssh_user: 'me', cuda_max: '12.4', command: ['sh', '-c', 'a\nb'], onstart: 'x\ny', readme: '# z' },
+  ...{
+    ssh_user: 'me',
+    cuda_min: '12.1',
+    cuda_max: '12.4',
+    command: ['sh', '-c', 'a\nb'],
+    onstart: 'x\ny',
+    readme: '# z',
+  },
   env: [
     { key: 'A', value: 'x\ny', secret: false },
     { key: 'B', value: null, secret: true },

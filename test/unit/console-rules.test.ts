@@ -65,10 +65,11 @@ it('reads back the limits that it has shown, and says what is wrong with others'
 });
 
 it('knows what fits: versions are compared as numbers', () => {
-  const needs = { kind: 'container' as const, cuda_max: '12.10', arch: 'x86_64', coming_soon: false };
+  const needs = { kind: 'container' as const, cuda_max: '12.10', cuda_min: '12.9', arch: 'x86_64', coming_soon: false };
   const machine = { vm_capable: false, cuda_version: '12.9' };
   expect(misfitOf(needs, machine)).toBeUndefined();
   expect(misfitOf(needs, { ...machine, cuda_version: '12.11' })).toContain('12.11');
+  expect(misfitOf({ ...needs, cuda_min: '12.10' }, machine)).toContain('needs CUDA 12.10');
   expect(misfitOf({ ...needs, kind: 'vm' }, machine)).toContain('virtual machine');
   expect(misfitOf({ ...needs, arch: 'arm64' }, machine)).toContain('arm64');
 });

@@ -25,7 +25,7 @@ const OFFERS = Array.from({ length: 120 }, (_, index) =>
     ...{ vm_capable: index % 2, cuda_version: index % 5 === 0 ? '12.10' : '12.9' },
   }),
 );
-const VM_ON_OLD_CUDA: TemplateNeeds = { kind: 'vm', arch: 'x86_64', cuda_max: '12.9', coming_soon: 0 };
+const VM_ON_OLD_CUDA: TemplateNeeds = { kind: 'vm', arch: 'x86_64', cuda_max: '12.9', cuda_min: null, coming_soon: 0 };
 const isFit = ({ machine }: OfferDetails) => machine.vm_capable === 1 && machine.cuda_version === '12.9';
 
 function offer(index: number, { gpu_model, ...machine }: Facts): OfferDetails {
@@ -85,6 +85,15 @@ it.each<OfferFilter>([
   expect(sum(counts.gpu_models)).toBe(sizeOf(anyModel));
   expect(sum(counts.num_gpus)).toBe(sizeOf(anyNumber));
   expect(countsOf(OFFERS, filter).fitting).toBeNull();
+});
+
+it('a template fits machines from its oldest to its newest CUDA version', () => {
+  const fitting = (cuda: Pick<TemplateNeeds, 'cuda_min' | 'cuda_max'>) =>
+    countsOf(OFFERS, { needs: { ...VM_ON_OLD_CUDA, kind: 'container', ...cuda } }).fitting;
+  expect(fitting({ cuda_min: '12.9', cuda_max: null })).toBe(120);
+  expect(fitting({ cuda_min: '12.10', cuda_max: null })).toBe(24);
+  expect(fitting({ cuda_min: '12.9', cuda_max: '12.9' })).toBe(96);
+  expect(fitting({ cuda_min: '13', cuda_max: null })).toBe(0);
 });
 
 it('no template that is only announced, or is for another processor, fits anywhere', () => {

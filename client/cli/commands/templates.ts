@@ -43,6 +43,8 @@ export const define: Define = (command, invocation) => {
         ['by', template.publisher ?? template.visibility],
         ['kind', template.kind],
         ['image', template.image],
+        ['CUDA from', template.cuda_min ?? null],
+        ['CUDA to', template.cuda_max],
         ['ports', template.ports.map(({ port, protocol, label }) => `${port}/${protocol} ${label}`).join(', ')],
         ['variables', template.env.map(({ key }) => key).join(', ')],
         ['description', template.description],

@@ -31,6 +31,8 @@ const BY_CODE: Readonly<Record<string, string>> = {
   SPEND_LIMIT_REACHED: 'Raise the limit or cap, or wait until it begins anew: gpurent caps',
   SSH_KEY_NOT_FOUND: 'List your SSH keys: gpurent ssh-keys',
   START_UNAVAILABLE: 'Try again in a moment.',
+  TEMPLATE_CUDA_TOO_NEW: OTHER_OFFER,
+  TEMPLATE_CUDA_TOO_OLD: OTHER_OFFER,
   TEMPLATE_NOT_FOUND: 'List the templates: gpurent templates',
   TOKEN_INVALID: `${LOG_IN}. Some routes never take an API key.`,
   UNAVAILABLE: 'Try again in a moment.',

@@ -1,7 +1,7 @@
 import type { Offer, Template } from './models.js';
 
 type Machine = Pick<Offer['machine'], 'vm_capable' | 'cuda_version'>;
-type Needs = Pick<Template, 'kind' | 'cuda_max' | 'arch' | 'coming_soon'>;
+type Needs = Pick<Template, 'kind' | 'cuda_max' | 'cuda_min' | 'arch' | 'coming_soon'>;
 
 /** Why a template cannot run on the machine of an offer, as far as both tell; undefined: it can. The estimate of a deploy has the last word. */
 export function misfitOf(needs: Needs, { vm_capable, cuda_version }: Machine): string | undefined {
@@ -10,6 +10,8 @@ export function misfitOf(needs: Needs, { vm_capable, cuda_version }: Machine): s
   if (needs.kind === 'vm' && !vm_capable) return 'the template is a virtual machine, and this machine runs none';
   if (needs.cuda_max !== null && cuda_version !== null && isNewer(cuda_version, needs.cuda_max))
     return `the template supports CUDA up to ${needs.cuda_max}, and this machine has ${cuda_version}`;
+  if (needs.cuda_min !== null && cuda_version !== null && isNewer(needs.cuda_min, cuda_version))
+    return `the template needs CUDA ${needs.cuda_min} or newer, and this machine has ${cuda_version}`;
   return undefined;
 }
 

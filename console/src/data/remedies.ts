@@ -21,6 +21,7 @@ const REMEDIES: Readonly<Record<string, Remedy>> = {
   OFFER_TOO_EXPENSIVE: { words: 'Choose another machine', href: '/market' },
   OFFER_NOT_VM_CAPABLE: { words: 'Choose another machine', href: '/market' },
   TEMPLATE_CUDA_TOO_NEW: { words: 'Choose another machine', href: '/market' },
+  TEMPLATE_CUDA_TOO_OLD: { words: 'Choose another machine', href: '/market' },
   MACHINE_IN_MAINTENANCE: { words: 'Choose another machine', href: '/market' },
   MACHINE_DISK_EXHAUSTED: { words: 'Choose a smaller disk or another machine', href: '/market' },
   DISK_TOO_LARGE: { words: 'Choose a smaller disk or another machine', href: '/market' },

@@ -66,6 +66,9 @@ const TemplatePort = Type.Object(
 
 const CUDA_MAX =
   'The newest CUDA version that the template supports: a machine with a newer one cannot run it; null: no limit';
+const CUDA_MIN =
+  'The oldest CUDA version that the template supports: a machine whose driver supports only older ones cannot run it; null: any';
+const CUDA_VERSION = ['^\\d+(\\.\\d+)*$', 'be a version, such as 12.4', { maxLength: 32 }] as const;
 const ONSTART = 'A shell script that runs at each start, before the command';
 const TemplateKind = choice(['container', 'vm'], 'Whether instances are containers or virtual machines');
 const TemplateMode = choice(['ssh', 'jupyter'], 'A service that runs beside the command');
@@ -98,6 +101,7 @@ export const Template = Type.Object(
     image: text('The container image; for the kind `vm`, an image that contains a disk'),
     arch: text('The processor architecture that the image needs; every host is x86_64'),
     cuda_max: nullable(text(CUDA_MAX)),
+    cuda_min: nullable(text(CUDA_MIN)),
     ssh_user: text('The user to log in as'),
     env: list(EnvVariable, 'The environment variables'),
     onstart: nullable(text(`${ONSTART}; null in lists and in instances`)),
@@ -137,7 +141,8 @@ export const optionalTemplateFields = {
   kind: TemplateKind,
   mode: TemplateModes,
   arch: text('The processor architecture that the image needs', { maxLength: 32 }),
-  cuda_max: nullable(formed(CUDA_MAX, '^\\d+(\\.\\d+)*$', 'be a version, such as 12.4', { maxLength: 32 })),
+  cuda_max: nullable(formed(CUDA_MAX, ...CUDA_VERSION)),
+  cuda_min: nullable(formed(CUDA_MIN, ...CUDA_VERSION)),
   ssh_user: formed(
     'The user to log in as',
     '^[a-z_][a-z0-9_-]{0,31}$',

@@ -2,7 +2,7 @@ import { burnPerHourMicro, diskPerHourMicro, fullPerHourMicro, type Rates } from
 import type { Caller } from '../../domain/caller.js';
 import { isMaintenanceNear } from '../../domain/machine.js';
 import { Refusal } from '../../domain/refusal.js';
-import { needsOlderCuda, needsVms, SUPPORTED_ARCH } from '../../domain/template-fit.js';
+import { needsNewerCuda, needsOlderCuda, needsVms, SUPPORTED_ARCH } from '../../domain/template-fit.js';
 import type { Row } from '../../store/schema.js';
 import { compileOnce, query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
@@ -138,6 +138,7 @@ const CHECKS: readonly Check[] = [
   tooExpensive,
   ofBoth(notVmCapable),
   ofBoth(tooNewCuda),
+  ofBoth(tooOldCuda),
   ofOffer(tooLargeDisk),
   ({ sshKey }) => refusalIn(sshKey),
   ofOffer(inMaintenance),
@@ -252,6 +253,15 @@ function tooNewCuda(template: Template, { machine }: OfferDetails): Refusal | un
   return new Refusal(
     'TEMPLATE_CUDA_TOO_NEW',
     `this template supports CUDA up to ${most}, but the machine has ${version}; choose another offer`,
+  );
+}
+
+function tooOldCuda(template: Template, { machine }: OfferDetails): Refusal | undefined {
+  if (!needsNewerCuda(template, machine)) return undefined;
+  const [least, version] = [template.cuda_min, machine.cuda_version];
+  return new Refusal(
+    'TEMPLATE_CUDA_TOO_OLD',
+    `this template needs CUDA ${least} or newer, but the driver of the machine supports only ${version}; choose another offer`,
   );
 }
 

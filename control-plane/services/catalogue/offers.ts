@@ -39,10 +39,10 @@ export function countOffers(
 
 function needsOf(platform: Platform, caller: Caller, templateId: string | undefined): { needs?: TemplateNeeds } {
   if (templateId === undefined) return {};
-  const { kind, arch, cuda_max, coming_soon } = platform.store.transact((tx) =>
+  const { kind, arch, cuda_max, cuda_min, coming_soon } = platform.store.transact((tx) =>
     findTemplate(tx, caller.organizationId, templateId),
   );
-  return { needs: { kind, arch, cuda_max, coming_soon } };
+  return { needs: { kind, arch, cuda_max, cuda_min, coming_soon } };
 }
 
 /** Returns an offer in any state. Refuses with OFFER_NOT_FOUND. */

@@ -28,6 +28,7 @@ export interface TemplateDetails {
   image: string;
   arch: string;
   cuda_max: string | null;
+  cuda_min: string | null;
   ssh_user: string;
   env: EnvEntry[];
   onstart: string | null;
@@ -57,6 +58,7 @@ const TEMPLATE: TemplateDetails = {
   image: '',
   arch: '',
   cuda_max: null,
+  cuda_min: null,
   ssh_user: 'root',
   env: [],
   onstart: null,

@@ -4,6 +4,7 @@ import { parseImageReference } from '../../../shared/image-reference.js';
 import { actorOf, anOperator, type Act, type Actor } from '../../domain/act.js';
 import type { Caller, Operator } from '../../domain/caller.js';
 import { ACCESS_TOKEN_PLACEHOLDER } from '../../domain/environment.js';
+import { isNewerVersion } from '../../domain/machine.js';
 import { Refusal, invalidField } from '../../domain/refusal.js';
 import { lookOf } from '../../domain/template-name.js';
 import type { Row } from '../../store/schema.js';
@@ -40,6 +41,7 @@ const DEFAULTS: Omit<TemplateContent, 'name' | 'image'> = {
   mode: ['ssh'],
   arch: 'x86_64',
   cuda_max: null,
+  cuda_min: null,
   ssh_user: 'root',
   env: [],
   onstart: null,
@@ -160,6 +162,9 @@ function checked(tx: Tx, owner: Owner, content: TemplateContent, id = ''): Templ
     throw invalidField('image', 'must be an image reference such as registry.example.com/name:tag');
   const fault = validatePorts(content.ports);
   if (fault !== undefined) throw invalidField('ports', fault);
+  const { cuda_min: least, cuda_max: most } = content;
+  if (least !== null && most !== null && isNewerVersion(least, most))
+    throw invalidField('cuda_min', `must not be newer than cuda_max, which is ${most}`);
   if (content.kind === 'vm' && content.command.length > 0)
     throw invalidField('command', 'a virtual machine boots from its disk and takes no command: use onstart');
   if (owner.organizationId === null) return { ...content, visibility: 'system' };
@@ -232,9 +237,9 @@ function contentOf(platform: Platform, row: Row<'templates'>): TemplateContent {
 }
 
 function columnsOf({ encryption }: Platform, content: TemplateContent) {
-  const { name, description, readme, kind, image, arch, cuda_max, ssh_user, onstart, visibility } = content;
+  const { name, description, readme, kind, image, arch, cuda_max, cuda_min, ssh_user, onstart, visibility } = content;
   return {
-    ...{ name, description, readme, kind, image, arch, cuda_max, ssh_user, onstart, visibility },
+    ...{ name, description, readme, kind, image, arch, cuda_max, cuda_min, ssh_user, onstart, visibility },
     hash_id: hashOf(content),
     mode: JSON.stringify(content.mode),
     command: JSON.stringify(content.command),

@@ -53,7 +53,7 @@ type Listed = Pick<Row<'templates'>, (typeof LOOKED_AT)[number]> & { bytes: numb
 
 const COLUMNS = [
   ...(['id', 'hash_id', 'organization_id', 'visibility', 'name', 'description', 'kind', 'mode', 'image'] as const),
-  ...(['arch', 'cuda_max', 'ssh_user', 'env_encrypted', 'registry_encrypted', 'command', 'ports'] as const),
+  ...(['arch', 'cuda_max', 'cuda_min', 'ssh_user', 'env_encrypted', 'registry_encrypted', 'command', 'ports'] as const),
   ...(['uses_access_token', 'coming_soon', 'recommended', 'created_at', 'deactivated_at'] as const),
 ] as const;
 const LEFT_OUT = [sql<null>`NULL`.as('readme'), sql<null>`NULL`.as('onstart')] as const;

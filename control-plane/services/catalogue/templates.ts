@@ -134,6 +134,7 @@ export function describeTemplate(
     image: row.image,
     arch: row.arch,
     cuda_max: row.cuda_max,
+    cuda_min: row.cuda_min,
     ssh_user: row.ssh_user,
     env: env.map((entry) => (entry.secret ? { ...entry, value: null } : entry)),
     onstart: row.onstart,

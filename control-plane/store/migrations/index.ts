@@ -46,6 +46,7 @@ import { runKeys } from './0045-run-keys.js';
 import { networks } from './0048-networks.js';
 import { keyFingerprints } from './0052-key-fingerprints.js';
 import { slowMachines } from './0046-slow-machines.js';
+import { leastCuda } from './0053-least-cuda.js';
 
 export interface Migration {
   name: string;
@@ -102,4 +103,5 @@ export const migrations: readonly Migration[] = [
   { name: '0048-networks', sql: networks },
   { name: '0052-key-fingerprints', sql: keyFingerprints },
   { name: '0046-slow-machines', sql: slowMachines },
+  { name: '0053-least-cuda', sql: leastCuda },
 ];

@@ -70,6 +70,16 @@ export function BasicFields({ owner, draft, faults, change }: FieldsProps & { ow
           <Input {...tied} value={draft.ssh_user} onChange={({ target }) => change({ ssh_user: target.value })} />
         )}
       </Field>
+      <Field name="cuda_min" label="Minimum CUDA version" hint="Hides machines with an older one. Empty: any.">
+        {(tied) => (
+          <Input
+            {...tied}
+            placeholder="12.1"
+            value={draft.cuda_min}
+            onChange={({ target }) => change({ cuda_min: target.value })}
+          />
+        )}
+      </Field>
       <Field name="cuda_max" label="Newest CUDA version" hint="Machines with a newer one are left out. Empty: any.">
         {(tied) => (
           <Input

@@ -35,6 +35,7 @@ export interface Draft {
   recommended: boolean;
   coming_soon: boolean;
   ssh_user: string;
+  cuda_min: string;
   cuda_max: string;
   /** One argument a line. */
   command: string;
@@ -58,13 +59,13 @@ export function newVariable(): VariableRow {
 
 type Content = Pick<
   Template,
-  'name' | 'description' | 'image' | 'kind' | 'mode' | 'visibility' | 'ssh_user' | 'cuda_max' | 'command'
+  'name' | 'description' | 'image' | 'kind' | 'mode' | 'visibility' | 'ssh_user' | 'cuda_min' | 'cuda_max' | 'command'
 > &
   Pick<Template, 'onstart' | 'readme' | 'env' | 'ports' | 'registry_private' | 'recommended' | 'coming_soon'>;
 
 const EMPTY: Content = {
   ...{ name: '', description: '', image: '', kind: 'container', mode: ['ssh'], visibility: 'organization' },
-  ...{ ssh_user: 'root', cuda_max: null, command: [], onstart: null, readme: null, env: [], ports: [] },
+  ...{ ssh_user: 'root', cuda_min: null, cuda_max: null, command: [], onstart: null, readme: null, env: [], ports: [] },
   ...{ registry_private: false, recommended: false, coming_soon: false },
 };
 
@@ -75,6 +76,7 @@ export function draftOf(template?: Template): Draft {
     ...{ name, description, image, kind, mode: [...mode], ssh_user },
     visibility: visibility === 'public' ? 'public' : 'organization',
     ...{ recommended: rest.recommended, coming_soon: rest.coming_soon },
+    cuda_min: rest.cuda_min ?? '',
     cuda_max: rest.cuda_max ?? '',
     command: rest.command.join('\n'),
     onstart: rest.onstart ?? '',
@@ -119,6 +121,7 @@ export function contentOf(draft: Draft, before?: Template): TemplateContent {
   const command = before?.command.join('\n') === draft.command ? before.command : lines;
   return {
     ...{ name: name.trim(), image: image.trim(), description, kind, mode, ssh_user, command },
+    cuda_min: draft.cuda_min.trim() || null,
     cuda_max: draft.cuda_max.trim() || null,
     onstart: draft.onstart || null,
     readme: draft.readme || null,

@@ -58,17 +58,23 @@ export function TemplateFacts({ template }: { template: Template }) {
 }
 
 function factsOf(template: Template): [string, ReactNode][] {
-  const { kind, mode, ssh_user, cuda_max, registry_private, uses_access_token, created_at } = template;
+  const { kind, mode, ssh_user, cuda_min, cuda_max, registry_private, uses_access_token, created_at } = template;
   return [
     ['Kind', kind === 'vm' ? 'virtual machine' : 'container'],
     ['Beside the command', mode.length === 0 ? 'nothing' : mode.join(', ')],
     ['User', <code key="user">{ssh_user}</code>],
-    ['CUDA', cuda_max === null ? 'any version' : `at most ${cuda_max}`],
+    ['CUDA', cudaOf(cuda_min, cuda_max)],
     ['Registry', registry_private ? 'asks for a password, which is kept' : 'asks for no password'],
     ['Access token', uses_access_token ? 'each instance has one' : 'none'],
     ['Since', <Ago key="since" at={created_at} />],
     ['Made', makerOf(template)],
   ];
+}
+
+function cudaOf(least: string | null, most: string | null): string {
+  if (least !== null && most !== null) return `${least} to ${most}`;
+  if (least !== null) return `${least} or newer`;
+  return most === null ? 'any version' : `at most ${most}`;
 }
 
 /** Quotes an argument in which there is more than a plain word, so that one can tell where it ends. */
