@@ -226,9 +226,11 @@ async function tour({ renter, keyFile }: Stage, id: string): Promise<void> {
   });
 }
 
-async function destroy(renter: Gpurent, id: string): Promise<void> {
-  await renter.delete('/v1/instances/{id}', { params: { path: { id } } });
-  await statusIs(renter, id, 'destroyed');
+/** Destroys all instances of an account, also those that were deployed in the console: nothing of them may stay in Docker. */
+async function destroyAll(account: Gpurent): Promise<void> {
+  const listed = async () => (await account.get('/v1/instances')).items;
+  for (const { id } of await listed()) await account.delete('/v1/instances/{id}', { params: { path: { id } } });
+  await until('the instances to be destroyed', async () => ((await listed()).length === 0 ? true : undefined));
 }
 
 /** Prints how a browser signs in. The links are made last: they work for ten minutes. */
@@ -246,13 +248,12 @@ async function printConsole({ renter, operator, apiUrl, password, operatorPasswo
 
 async function main(): Promise<void> {
   const stage = await prepare();
-  const { renter } = stage;
+  const { renter, operator } = stage;
   const { offerId: offer_id, templateId: template_id, sshKeyId: ssh_key_id } = stage;
-  let id: string | undefined;
   try {
     const instance = await step('instance deployed and running', async () => {
       const body = { offer_id, template_id, ssh_key_id, disk_gb: 10 };
-      ({ id } = await renter.post('/v1/instances', { body }));
+      const { id } = await renter.post('/v1/instances', { body });
       return statusIs(renter, id, 'running');
     });
     if (once) {
@@ -267,12 +268,9 @@ async function main(): Promise<void> {
       await Promise.race([untilInterrupted(), ...daemons.map((daemon) => daemon.untilEnded())]);
     }
   } finally {
-    const created = id;
-    if (created !== undefined) {
-      const began = performance.now();
-      await destroy(renter, created);
-      console.log(`${'destroy'.padEnd(52)} ${((performance.now() - began) / 1000).toFixed(2).padStart(7)} s`);
-    }
+    const began = performance.now();
+    for (const account of [renter, operator]) await destroyAll(account);
+    console.log(`${'destroy'.padEnd(52)} ${((performance.now() - began) / 1000).toFixed(2).padStart(7)} s`);
   }
 }
 

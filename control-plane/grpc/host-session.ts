@@ -72,10 +72,10 @@ export function serveHost(
 
 /** Refuses a stream. `redialAfterMs` asks the agent to dial again only after that time. */
 function refuse(stream: HostStream, code: status, details: string, redialAfterMs?: number): void {
-  if (redialAfterMs === undefined) return void stream.emit('error', { code, details });
   const metadata = new Metadata();
-  metadata.set(REDIAL_AFTER, String(redialAfterMs));
-  stream.emit('error', { code, details, metadata });
+  if (redialAfterMs !== undefined) metadata.set(REDIAL_AFTER, String(redialAfterMs));
+  // An error, and not a bare object: whoever hears it logs its message.
+  stream.emit('error', Object.assign(new Error(details), { code, details, metadata }));
 }
 
 function overtakenBy(epoch: number, heard: number): string {

@@ -127,6 +127,7 @@ it('quarantine names whose it was, and an adoption without a word gives it back,
   expect(adopted).toMatchObject({ disk_gb, price_per_hour_micro, storage_price_per_gb_hour_micro });
   const shown = await renter.api.get<Record<string, unknown>>(`/v1/instances/${instanceId}`);
   expect(shown['ssh_host']).not.toBeNull();
+  expect(shown['ssh_ready_at']).not.toBeNull();
   // Of the token before nobody knows: the host is told of the one that is shown.
   const command = await eventually('the new access', () => agent.held[0]);
   const tokenHash = createHash('sha256').update(adopted.access_token).digest('hex');

@@ -293,7 +293,7 @@ it('trusts an authority of a company that the system or --cacert names, and says
   const { certificate, key } = await certificateFor('127.0.0.1');
   const answer: RequestListener = ({ method }, response) =>
     method === 'DELETE'
-      ? response.writeHead(204).end()
+      ? response.writeHead(202, { 'content-type': 'application/json' }).end('null')
       : response.writeHead(200, { 'content-type': 'application/json' }).end('{"items":[]}');
   server = createTlsServer({ cert: certificate, key }, answer);
   await new Promise<void>((resolve) => server?.listen(0, '127.0.0.1', resolve));

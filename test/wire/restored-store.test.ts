@@ -155,6 +155,9 @@ describe('two control planes', () => {
     await expect(agent.claim({ epoch: welcome.epoch + 1, incarnation: 'x' })).rejects.toThrow('newer control plane');
     await expect(agent.claim({ epoch: welcome.epoch, incarnation: 'other' })).rejects.toThrow('restore');
     expect(test.dump()).toEqual(before);
+    const gone = () => test.logged(30).filter((line) => line.includes('a host is gone before it was greeted'));
+    expect(gone().join()).toMatch(/"reason":"this host has heard of a newer control plane/);
+    expect(gone().join()).not.toContain('[object');
     await agent.claim({ epoch: welcome.epoch, incarnation: welcome.incarnation });
     expect((await read(id)).status).toBe('running');
   });

@@ -52,7 +52,8 @@ async function bodyOf({ terminal }: Invocation, { data, input }: Options): Promi
 }
 
 function shown(answer: string | undefined): string[] {
-  if (!answer) return [];
+  // Some answers that have nothing to say have the body null.
+  if (!answer || answer.trim() === 'null') return [];
   try {
     return [jsonText(JSON.parse(answer))];
   } catch {

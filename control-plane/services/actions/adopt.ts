@@ -23,7 +23,7 @@ import { openOrigin, type Origin } from '../instances/origin.js';
 import { getQuarantined, gpusHeld, readSight, stateOf } from '../reconciler/quarantine.js';
 import { findTemplate } from '../catalogue/templates.js';
 import { recordTransition } from '../events/timeline.js';
-import { addressesOf } from '../reconciler/observations.js';
+import { addressesOf, sshOf } from '../reconciler/observations.js';
 
 /** The terms of an adoption. Absent fields are as the workload was deployed; without an offer, so are the prices. */
 export interface Adoption {
@@ -76,7 +76,7 @@ export function adopt(platform: Platform, operator: Operator, id: string, given:
     recordTransition(tx, created, null, ADOPTED);
     const observation = readSight(workload.observation);
     const isUp = stateOf(workload.observation) === 'running';
-    const seen = addressesOf(tx, created, observation);
+    const seen = { ...addressesOf(tx, created, observation), ...sshOf(tx, created, observation) };
     const running = transition(tx, created, 'running', isUp ? FOUND_RUNNING : WAS_RUNNING, seen);
     const stop = () => transition(tx, transition(tx, running, 'stopping', WENT_DOWN), 'stopped', FOUND_STOPPED);
     const instance = isUp ? running : considerRelease(tx, stop());

@@ -34,7 +34,10 @@ export type QuarantinedWorkload = Omit<Row<'quarantine'>, 'observation' | 'origi
   };
 
 /** The fields of an observation that are stored. */
-type Found = Pick<Observation, 'state' | 'runId' | 'sshPort' | 'jupyterUrl' | 'openUrl' | 'image'>;
+type Found = Pick<
+  Observation,
+  'state' | 'runId' | 'sshPort' | 'sshSilent' | 'sshHostKey' | 'jupyterUrl' | 'openUrl' | 'image'
+>;
 
 /**
  * Puts workloads that the database does not know into quarantine, with their GPUs and disks. They are never removed on their own,
@@ -185,13 +188,16 @@ function sightOf(observation: Observation | undefined): string {
     state = WorkloadState.WORKLOAD_STATE_STOPPED,
     runId = '',
     sshPort = 0,
+    sshSilent = true,
+    sshHostKey = '',
     jupyterUrl = '',
     openUrl = '',
     image = '',
   } = observation ?? {};
   const short = (text: string) => (text.length <= MAX_TEXT_CHARS ? text : '');
   const links = { jupyterUrl: short(jupyterUrl), openUrl: short(openUrl) };
-  const sight: Found = { state, runId: short(runId), sshPort, image: short(image), ...links };
+  const ssh = { sshPort, sshSilent, sshHostKey: short(sshHostKey) };
+  const sight: Found = { state, runId: short(runId), image: short(image), ...ssh, ...links };
   return JSON.stringify(sight);
 }
 
@@ -200,7 +206,8 @@ const MAX_TEXT_CHARS = 512;
 /** Parses the stored observation of a workload in quarantine. */
 export function readSight(stored: string): Observation {
   const state = WorkloadState.WORKLOAD_STATE_STOPPED;
-  return { ...NOTHING, state, ...(JSON.parse(stored) as Partial<Found>) };
+  // An earlier release has not stored whether SSH answers: the next report says it.
+  return { ...NOTHING, sshSilent: true, state, ...(JSON.parse(stored) as Partial<Found>) };
 }
 
 /** Returns the state in a stored observation. */
