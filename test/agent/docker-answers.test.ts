@@ -7,6 +7,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { Engine } from '../../agent/runtime/docker/engine.js';
 import { inspectImage, isMadeHere, readImage } from '../../agent/runtime/docker/images.js';
 import type { StartRelay } from '../../agent/pulls/client.js';
+import { startFailureOf } from '../../agent/runtime/docker/start-failure.js';
 import { ImagePuller } from '../../agent/runtime/docker/image-puller.js';
 import { eventually } from '../../scripts/eventually.js';
 import { systemClock, type Clock } from '../../shared/clock.js';
@@ -198,4 +199,26 @@ it('is asked again for an image whose download was another pull’s, which has e
   ports.push(40_005, 40_006);
   await expect(puller.pull(order)).rejects.toThrow(/the registry cannot be reached/);
   expect(ended).toHaveLength(6);
+});
+
+it.each([
+  [
+    'nvidia-container-cli: requirement error: unsatisfied condition: cuda>=99.0, please update your driver to a newer version, or use an earlier cuda container: unknown',
+    'the image requires cuda>=99.0 (NVIDIA_REQUIRE_CUDA), and the NVIDIA driver',
+  ],
+  ['nvidia-container-runtime-hook: unsatisfied condition: cuda>=12.8 (12.4)', 'requires cuda>=12.8 (12.4) ('],
+  ['nvidia: unsatisfied condition: brand = tesla\u001b[31m', 'requires brand = tesla ('],
+  [`nvidia: unsatisfied condition: ${'x'.repeat(5_000)}`, `requires ${'x'.repeat(100)} (`],
+  ['runc: unsatisfied condition: cuda>=99.0', 'could not be started: failed to create task'],
+  ['driver failed: Bind for 0.0.0.0:40001 failed: port is already allocated', 'a port of the workload is taken'],
+])('what Docker says of a container that does not start is said to the renter in words: %s', async (said, told) => {
+  const { engine } = await engineThat((_, response) => {
+    const message = `failed to create task for container: OCI runtime create failed: ${said}`;
+    response.writeHead(500, { 'content-type': 'application/json' }).end(JSON.stringify({ message }));
+  });
+  const failure = await engine
+    .call('start', 10_000, (docker) => docker.getContainer('gpurent-a').start())
+    .then(() => undefined, startFailureOf);
+  expect(failure?.message).toContain(told);
+  expect(failure?.code).toBe(told.includes('port') ? 'PORT_TAKEN' : 'CONTAINER_FAILED');
 });

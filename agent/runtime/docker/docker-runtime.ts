@@ -30,6 +30,7 @@ import { locationOf } from './location.js';
 import { LineReader, readLines } from './log-lines.js';
 import type { InstanceNetworks } from './networks.js';
 import type { PreparedWorkload, DockerHost, WorkloadKind } from './workload-kind.js';
+import { startFailureOf } from './start-failure.js';
 
 const PORT_TRIES = 5;
 /** Time for Docker to confirm that it has killed a container that did not end. */
@@ -159,12 +160,7 @@ export class DockerRuntime implements Runtime {
     } catch (error) {
       // 304: it is already running.
       if (statusOf(error) === 304) return;
-      if (/port is already allocated|address already in use/i.test(reasonOf(error))) {
-        throw new Failure('PORT_TAKEN', `a port of the workload is taken on the host: ${reasonOf(error)}`, {
-          cause: error,
-        });
-      }
-      throw asFailure(error, 'the container could not be started');
+      throw startFailureOf(error);
     }
   }
 
