@@ -89,6 +89,16 @@ describe('stop_at', () => {
       },
     });
     expect(world.test.dump()).toEqual(before);
+    const { stop_at, max_charge_micro, idle_stop_minutes, on_limit } = (await read(poor)) as Limited & {
+      idle_stop_minutes: null;
+    };
+    const limits = { stop_at, max_charge_micro, idle_stop_minutes, on_limit };
+    expect(Date.parse(stop_at ?? '')).toBeLessThan(world.test.clock.now());
+    for (const body of [{ label: 'renamed' }, { label: 'again', ...limits }])
+      expect((await change(poor, body)).body).toMatchObject({ label: body.label, stop_at });
+    const earlier = { label: 'no', stop_at: iso(Date.parse(stop_at ?? '') - 1) };
+    expect(await change(poor, earlier)).toMatchObject({ status: 422, body: { code: 'VALIDATION_FAILED' } });
+    expect((await read(poor)).label).toBe('again');
     expect((await change(poor, { stop_at: null })).body.stop_at).toBeNull();
     expect((await start(poor)).status).toBe(202);
     poor.agent.close();

@@ -18,7 +18,7 @@ export type InstanceSettings = Partial<InstanceLimits> & { label?: string | null
 
 /**
  * Changes the label and the limits of an instance; what is absent stays. Limits concern what is used from now on. Refuses with
- * INSTANCE_NOT_FOUND, with INVALID_STATE for one that is destroyed or about to be, and with VALIDATION_FAILED a time to stop that is past
+ * INSTANCE_NOT_FOUND, with INVALID_STATE for one that is destroyed or about to be, and with VALIDATION_FAILED a new time to stop that is past
  * and limits that {@link checkLimits} names; with SPEND_LIMIT_REACHED like {@link checkMayLoosen}.
  */
 export function changeInstance(
@@ -28,13 +28,16 @@ export function changeInstance(
   settings: InstanceSettings,
 ): InstanceDetails {
   return platform.store.transact((tx) => {
-    checkStopTime(settings.stop_at, tx.now);
     settleOrganizations(platform, tx, [caller.organizationId]);
     const instance = getOwnInstance(tx, caller, id);
     if (instance.status === 'destroying' || instance.status === 'destroyed')
       throw new Refusal('INVALID_STATE', `the instance is ${instance.status}; it cannot be changed any more`);
     const changes = changesBy(instance, settings, tx.now);
-    checkLimits({ ...instance, ...changes }, tx.now);
+    // A form that saves a label can send back the limits as they are, also a time to stop that is past by now.
+    if (LIMITS.some((limit) => changes[limit] !== instance[limit])) {
+      if (changes.stop_at !== instance.stop_at) checkStopTime(changes.stop_at, tx.now);
+      checkLimits({ ...instance, ...changes }, tx.now);
+    }
     if (areLooser({ ...instance, ...changes }, instance)) checkMayLoosen(tx, caller, instance);
     keepEarlierLimits(tx, instance, changes);
     const changed = amend(tx, instance, changes);
@@ -80,6 +83,7 @@ function checkMayLoosen(tx: Tx, caller: Caller, { run_key_id, organization_id }:
   throw refusalOfLoosening(cap, findLiveRates(tx, organization_id));
 }
 
+const LIMITS = ['stop_at', 'max_charge_micro', 'idle_stop_minutes', 'on_limit'] as const;
 const NOT_IDLE = { idle_from: null, idle_to: null, idle_stops_at: null };
 
 function changesBy(instance: Instance, settings: InstanceSettings, now: number): InstanceChanges {
