@@ -47,7 +47,10 @@ export async function* followEvents(
       onConnection(true);
     };
     try {
-      last ??= await newestId(api, signal);
+      if (last === undefined) {
+        last = await newestId(api, signal);
+        wasReached = true;
+      }
       const query = {
         ...(types && { type: types.join(',') }),
         ...(instanceId !== undefined && { instance_id: instanceId }),

@@ -385,6 +385,26 @@ describe('events', () => {
     expect(error).toMatchObject({ code: 'UNEXPECTED_ANSWER', status: 302 });
   });
 
+  it('go on where a proxy leads elsewhere after the newest event was read, and before the stream', async () => {
+    const ending = new AbortController();
+    const asked: string[] = [];
+    const fetch = async (request: Request) => {
+      asked.push(request.headers.get('accept') ?? '');
+      if (asked.length !== 2) return globalThis.fetch(request);
+      const answer = new Response(null, { status: 302, headers: { location: '/login' } });
+      return Object.defineProperty(answer, 'url', { value: test.url });
+    };
+    const other = connect({ url: test.url, token: renter.api.token ?? '', fetch, wait: async () => undefined });
+    const { received, over } = following(other.events({ signal: ending.signal }));
+    await eventually('the stream', () => asked.length > 2);
+    await eventually('an event', async () => {
+      await create('after a redirect');
+      return received.length > 0;
+    });
+    ending.abort();
+    expect(await over).toBeUndefined();
+  });
+
   it('end when the caller says so, also after a collection of garbage', async () => {
     const ending = new AbortController();
     const { received, over } = following(client.events({ after: '0.0', signal: ending.signal }));
