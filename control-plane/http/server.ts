@@ -258,13 +258,28 @@ function transportOf(identity?: ServerIdentity): { http: object } {
   return { https: { maxHeaderSize: MAX_HEADER_BYTES, ...tls } } as unknown as { http: object };
 }
 
+type Serialize = ReturnType<ReturnType<SerializerFactory>>;
+
+/** Serializers by their schema: most answers of different routes have the same, such as errors. To compile one takes milliseconds. */
+const serializers = new Map<string, Serialize>();
+
+/** Compiles a serializer when an answer needs it first. Schemas name no others: models become components in the document only. */
 const serializersLater: SerializerFactory = (externalSchemas, options) => {
   const compile = SerializerSelector()(externalSchemas, options);
   return (route) => {
-    let serialize: ReturnType<typeof compile> | undefined;
-    return (data: unknown) => (serialize ??= compile(route))(data);
+    let serialize: Serialize | undefined;
+    return (data: unknown) => (serialize ??= compiledOnce(route.schema, () => compile(route)))(data);
   };
 };
+
+function compiledOnce(schema: unknown, compile: () => Serialize): Serialize {
+  const key = JSON.stringify(schema);
+  const known = serializers.get(key);
+  if (known) return known;
+  const serialize = compile();
+  serializers.set(key, serialize);
+  return serialize;
+}
 
 /** Refuses new requests with UNAVAILABLE while the server closes. Requests in progress are answered. */
 function refuseWhileClosing(app: FastifyInstance): void {
