@@ -13,7 +13,6 @@ export default defineConfig({
     // A wrong Node is refused before anything else is loaded.
     banner: ({ isEntry }) => (isEntry ? "import '../shared/require-node.js';" : ''),
     dir: 'dist/bundle',
-    cleanDir: true,
     comments: false,
     chunkFileNames: 'control-plane-[name]-[hash].js',
   },

@@ -13,7 +13,7 @@ import { messageOf } from '../shared/coded-error.js';
 const run = promisify(execFile);
 const dist = fileURLToPath(new URL('../', import.meta.url));
 const controlPlaneScript = join(dist, 'bundle/control-plane.js');
-const agentScript = join(dist, 'agent/main.js');
+const agentScript = join(dist, 'bundle/agent.js');
 
 const { values: options } = parseArgs({
   options: {

@@ -13,3 +13,8 @@ export const manifest = file
   : { version: '0.0.0', engines: { node: '^20.19.0' } };
 
 export const VERSION: string = manifest.version;
+
+/** Returns the file of a compiled program, such as `agent/proxy/main`. A bundle does not know where its modules were. */
+export function programFile(name: string): string {
+  return fileURLToPath(new URL(`dist/${name}.js`, file ?? import.meta.url));
+}

@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process';
 import { connect, type Socket } from 'node:net';
-import { fileURLToPath } from 'node:url';
 import { isDeepStrictEqual } from 'node:util';
 import { withTimeout, type Clock, type Timer } from '../../shared/clock.js';
 import { messageOf } from '../../shared/coded-error.js';
 import type { Logger } from '../../shared/logger.js';
 import { PacedLog } from '../../shared/paced-log.js';
 import type { ServerIdentity } from '../../shared/server-identity.js';
+import { programFile } from '../../shared/version.js';
 import { readJsonLines, socketOf, writeJsonLine } from './json-lines.js';
 import type { GuardedPort, PortFailure, ProxyReply, ProxyState } from './state.js';
 
@@ -24,7 +24,7 @@ export function proxyUnit(socket: string): DialProxy {
 }
 
 /** Starts a proxy as a process of the agent, which ends with the agent. `program`: see main.ts. */
-export function proxyChild(program = fileURLToPath(new URL('./main.js', import.meta.url))): DialProxy {
+export function proxyChild(program = programFile('agent/proxy/main')): DialProxy {
   return () => {
     const stdio = ['ignore', 'ignore', 'inherit', 'pipe'] as const;
     const child = spawn(process.execPath, [program, 'child'], { env: {}, stdio: [...stdio] });

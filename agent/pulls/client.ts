@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { connect, type Socket } from 'node:net';
-import { fileURLToPath } from 'node:url';
 import { withTimeout, type Clock } from '../../shared/clock.js';
+import { programFile } from '../../shared/version.js';
 import { readJsonLines, socketOf, writeJsonLine } from '../proxy/json-lines.js';
 import type { RelayOrder, RelayReply } from './order.js';
 
@@ -32,7 +32,7 @@ interface NewRelay {
 }
 
 /** Starts each relay as a process of the agent. `program`: see main.ts. */
-export function relayProcess(clock: Clock, program = fileURLToPath(new URL('./main.js', import.meta.url))): StartRelay {
+export function relayProcess(clock: Clock, program = programFile('agent/pulls/main')): StartRelay {
   return start(clock, () => {
     const child = spawn(process.execPath, [`--max-old-space-size=${HEAP_MB}`, program], {
       env: {},

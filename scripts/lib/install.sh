@@ -13,7 +13,7 @@ die() {
 
 require_system() {
   [ "$(id -u)" = 0 ] || die 'run this as root'
-  [ -d /run/systemd/system ] || die 'this machine does not use systemd: run "node dist/bundle/control-plane.js serve" or "node dist/agent/main.js run" by another service manager'
+  [ -d /run/systemd/system ] || die 'this machine does not use systemd: run "node dist/bundle/control-plane.js serve" or "node dist/bundle/agent.js run" by another service manager'
 }
 
 # Sets `node` to the path of a Node that can run this release.
@@ -63,8 +63,7 @@ install_release() {
 # install_program PROGRAM ENTRY USER VARIABLE CONFIG: installs a command that runs as the service's user, with the same settings.
 install_program() {
   local program=$1 entry=$2 user=$3 variable=$4 config=$config_dir/$5
-  local become='' main=$prefix/$entry/dist/$entry/main.js
-  if [ "$entry" = control-plane ]; then main=$prefix/$entry/dist/bundle/control-plane.js; fi
+  local become='' main=$prefix/$entry/dist/bundle/$entry.js
   if [ "$user" != root ]; then become="if [ \"\$(id -u)\" = 0 ]; then exec runuser -u $user -- \"\$0\" \"\$@\"; fi"; fi
   cat >"/usr/local/bin/$program" <<EOF
 #!/bin/sh

@@ -14,7 +14,7 @@ import { eventually } from '../../scripts/eventually.js';
 import { DOCKER_SOCKET } from '../harness/docker.js';
 import { readWire } from '../harness/wire.js';
 
-const PROGRAM = fileURLToPath(new URL('../../agent/main.js', import.meta.url));
+const PROGRAM = fileURLToPath(new URL('../../bundle/agent.js', import.meta.url));
 /** As in its unit of systemd. */
 const [FLAG, ...FLAGS] = ['--max-semi-space-size=1', '--no-opt'] as const;
 const GUEST_TOOLS = resolve('.local/guest-tools');

@@ -33,7 +33,7 @@ function runAs(version: string, command: string): { status: number | null; stder
 describe('Node in a version that nothing was tried with', () => {
   it.each([
     ['control plane', 'bundle/control-plane.js'],
-    ['agent', 'agent/main.js'],
+    ['agent', 'bundle/agent.js'],
   ])('is refused by the %s with one line', (_, program) => {
     const { status, stderr } = runAs('v23.11.0', `node dist/${program} --version`);
     expect(status).toBe(1);

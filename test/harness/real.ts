@@ -16,7 +16,7 @@ import { OWN_SUBNET, SHARED_SUBNET, takePort, takePorts } from './worker.js';
 const run = promisify(execFile);
 const dist = fileURLToPath(new URL('../../dist/', import.meta.url));
 const CONTROL_PLANE = join(dist, 'bundle/control-plane.js');
-const AGENT = join(dist, 'agent/main.js');
+const AGENT = join(dist, 'bundle/agent.js');
 export const OPERATOR = { email: 'operator@example.com', password: 'operator password' };
 
 /** A store that has an operator and nothing else, and what it is encrypted with. */
