@@ -199,7 +199,10 @@ async function rebuildJournal(runtime: Runtime, journal: Journal, logger: Logger
 }
 
 /** Returns what the host shows now; of Docker nothing while it does not answer. */
-async function readHost({ runtime, gpus, journal, web, certificates, needs, diskFreeGb }: Parts, dockerAvailable: boolean) {
+async function readHost(
+  { runtime, gpus, journal, web, certificates, needs, diskFreeGb }: Parts,
+  dockerAvailable: boolean,
+) {
   const listed = dockerAvailable ? await runtime.list() : [];
   return {
     ...(await gpus.inventory()),
