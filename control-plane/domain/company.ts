@@ -1,4 +1,5 @@
 import { isLoopback } from '../../shared/addresses.js';
+import { tenantsOf, type EntraClaims } from './microsoft.js';
 import { Refusal } from './refusal.js';
 
 /** What somebody can be who joins an organization by the domain of the address: never an admin. */
@@ -33,7 +34,10 @@ export interface BegunAtIssuer {
 export interface Assertion {
   subject: string;
   email: string | undefined;
-  isVerified: boolean;
+  /** What it says of the address; undefined: nothing. */
+  isVerified: boolean | undefined;
+  /** What counts if it is Microsoft Entra. */
+  entra: EntraClaims;
   name: string | undefined;
   /** The domain of a Google Workspace that the account belongs to. */
   hostedDomain: string | undefined;
@@ -86,19 +90,55 @@ const GOOGLE = 'https://accounts.google.com';
 const ADDRESS = /^[a-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[a-z0-9.-]{1,253}$/i;
 const MOST_ADDRESS_CHARS = 254;
 
-/** Returns the e-mail address that an issuer asserts. Refuses with COMPANY_SIGN_IN_REFUSED one that is not verified or not its own. */
-export function acceptedAddress(issuer: string, assertion: Assertion, domains: readonly string[]): string {
+/** A domain that an issuer may assert, and whether an operator answers for addresses of which it does not say that it has verified them. */
+export interface AssertableDomain {
+  domain: string;
+  accept_unverified: boolean;
+}
+
+/**
+ * Returns the e-mail address that an issuer asserts. Refuses with COMPANY_SIGN_IN_REFUSED one that is not its own, and one that is neither
+ * verified nor accepted.
+ */
+export function acceptedAddress(issuer: string, assertion: Assertion, domains: readonly AssertableDomain[]): string {
   const { email, isVerified, hostedDomain } = assertion;
   if (email === undefined || email.length > MOST_ADDRESS_CHARS || !ADDRESS.test(email))
     throw refused('the company has named no e-mail address of yours: ask it to send the claim email');
-  if (!isVerified)
-    throw refused('the company has not verified your e-mail address: ask it to send the claim email_verified');
-  const domain = domainOf(email);
-  if (domain === undefined || !domains.includes(domain))
-    throw refused(`this sign-in may not speak for addresses of ${domain}: ask the operator to add this domain`);
-  if (issuer === GOOGLE && hostedDomain?.toLowerCase() !== domain)
-    throw refused(`your Google account does not belong to the Google Workspace of ${domain}`);
+  const name = domainOf(email);
+  const domain = domains.find((each) => each.domain === name);
+  if (name === undefined || domain === undefined)
+    throw refused(`this sign-in may not speak for addresses of ${name}: ask the operator to add this domain`);
+  if (isVerified !== true) checkAccepted(issuer, assertion, domain);
+  if (issuer === GOOGLE && hostedDomain?.toLowerCase() !== name)
+    throw refused(`your Google account does not belong to the Google Workspace of ${name}`);
   return email;
+}
+
+/** Refuses with COMPANY_SIGN_IN_REFUSED an address that is not verified, unless an operator accepts those of its domain. */
+function checkAccepted(issuer: string, { isVerified, entra }: Assertion, domain: AssertableDomain): void {
+  const tenants = tenantsOf(issuer);
+  if (isVerified === undefined && tenants === 'one' && !domain.accept_unverified)
+    throw refused(
+      `Microsoft verifies no addresses: ask the operator to accept those of ${domain.domain} (accept_unverified)`,
+    );
+  if (isVerified === false || !domain.accept_unverified)
+    throw refused('the company has not verified your e-mail address: ask it to send the claim email_verified');
+  const obstacle = obstacleToAccept(issuer);
+  if (obstacle !== undefined) throw refused(`${obstacle}: ask the operator to change this sign-in`);
+  if (tenants === 'none') return;
+  if (entra.isGuest) throw refused('you are a guest there: sign in at the company that has given you the account');
+  if (!entra.isDomainVerified)
+    throw refused(
+      `Microsoft does not say that ${domain.domain} is a domain of the company: its administrator must add the optional claim xms_edov to the ID token`,
+    );
+}
+
+/** Returns why nobody can answer for addresses that an issuer has not verified; undefined: an operator can. */
+export function obstacleToAccept(issuer: string): string | undefined {
+  if (issuer === GOOGLE) return 'Google speaks for people of any company, and says which addresses it has verified';
+  if (tenantsOf(issuer) === 'many')
+    return 'this issuer of Microsoft is not one tenant: its address must be https://login.microsoftonline.com/TENANT-ID/v2.0';
+  return undefined;
 }
 
 function refused(message: string): Refusal {

@@ -11,6 +11,7 @@ import {
   type IssuerAccess,
   type OpenId,
 } from '../domain/company.js';
+import { entraClaimsOf } from '../domain/microsoft.js';
 import type { FetchFromIssuer } from './fetch-issuer.js';
 
 /** How long one request to an issuer may take. */
@@ -177,7 +178,8 @@ function assertionOf(
   return {
     subject: claims.sub,
     email: text('email'),
-    isVerified: claims['email_verified'] === true,
+    isVerified: claims['email_verified'] === undefined ? undefined : claims['email_verified'] === true,
+    entra: entraClaimsOf(claims),
     name: text('name'),
     hostedDomain: text('hd'),
     signedInForMs,

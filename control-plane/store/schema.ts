@@ -60,6 +60,7 @@ export interface Schema {
     organization_id: string | null;
     role: DomainRole;
     passwords_off: Flag;
+    accept_unverified: Flag;
   };
   identities: {
     id: string;

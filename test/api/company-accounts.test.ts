@@ -149,17 +149,16 @@ describe('an account that exists', () => {
     expect((await whoIs(visitor)).user.id).toBe(another.userId);
   });
 
-  it('is not linked after the operator has changed the issuer', async () => {
-    const known = await signInAtCompany(personOf(renter));
+  it.each([
+    ['changed the issuer', true, { issuer: 'https://other.example' }],
+    ['taken the domain away', true, { domains: [] }],
+    ['ceased to accept addresses that are not verified', undefined, { domains: [{ domain: 'example.com' }] }],
+  ])('is not linked after the operator has %s', async (_what, email_verified, change) => {
+    const patch = (body: object) => test.operator.request('PATCH', '/v1/operator/issuers/acme', body);
+    await patch({ domains: [{ domain: 'example.com', accept_unverified: true }] });
+    const known = await signInAtCompany({ ...personOf(renter), email_verified } as Person);
     const page = await signIn(renter, browser, linkIn(known, 'Sign in to this account'));
-    await test.operator.request('PATCH', '/v1/operator/issuers/acme', { issuer: 'https://other.example' });
-    expect((await browser.submit(page, '/account/companies/link')).status).toBe(400);
-  });
-
-  it('is not linked after the operator has taken the domain away', async () => {
-    const known = await signInAtCompany(personOf(renter));
-    const page = await signIn(renter, browser, linkIn(known, 'Sign in to this account'));
-    await test.operator.request('PATCH', '/v1/operator/issuers/acme', { domains: [] });
+    await patch(change);
     expect((await browser.submit(page, '/account/companies/link')).status).toBe(400);
   });
 

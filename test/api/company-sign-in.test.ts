@@ -221,4 +221,20 @@ describe('what a company says of an address', () => {
     expect(test.dump()).toEqual(before);
     expect(await browser.cookies()).not.toHaveProperty('__Host-gpurent');
   });
+
+  it('counts without being called verified only where an operator accepts those of its domain, until the accounts are linked', async () => {
+    const { sub, email, name } = ALICE;
+    const silent = { sub, email, name } as Person;
+    expect(problemOf(await signIn(silent))).toMatch(/send the claim email_verified/);
+    const accepting = { domains: [{ domain: 'acme.example', accept_unverified: true }] };
+    await setCompany(test, issuer.url, accepting);
+    expect(problemOf(await signIn({ ...silent, email_verified: false }))).toMatch(/has not verified/);
+    expect((await signIn(silent)).status).toBe(200);
+    expect((await whoIs()).user.email).toBe(email);
+    // Who is linked is found by the subject, whatever is accepted later.
+    await setCompany(test, issuer.url);
+    const again = browserAt(test);
+    expect((await signIn(silent, again)).status).toBe(200);
+    expect((await whoIs(again)).user.email).toBe(email);
+  });
 });

@@ -25,6 +25,7 @@ interface Issuer {
   id: string;
   code?: string;
   details?: { path: string }[];
+  domains?: object[];
 }
 
 const put = (body: object, id = 'acme') => test.operator.request<Issuer>('PUT', `/v1/operator/issuers/${id}`, body);
@@ -38,7 +39,15 @@ describe('an issuer', () => {
     const shown = {
       ...{ id: 'acme', name: 'Acme', issuer: 'https://login.acme.example', client_id: 'gpurent' },
       ...{ has_client_secret: true, listed: false, redirect_path: '/sign-in/company/acme/return' },
-      domains: [{ domain: 'acme.example', organization_id: null, role: 'member', passwords_off: false }],
+      domains: [
+        {
+          domain: 'acme.example',
+          organization_id: null,
+          role: 'member',
+          passwords_off: false,
+          accept_unverified: false,
+        },
+      ],
     };
     expect(set).toMatchObject({ status: 200, body: shown });
     const domains = [
@@ -49,8 +58,14 @@ describe('an issuer', () => {
     expect(changed.body).toMatchObject({
       ...{ ...shown, listed: true },
       domains: [
-        { domain: 'acme.example', organization_id: organizationId, role: 'member', passwords_off: true },
-        { domain: 'acme.test', organization_id: null, role: 'billing', passwords_off: false },
+        {
+          ...{ domain: 'acme.example', organization_id: organizationId, role: 'member' },
+          ...{ passwords_off: true, accept_unverified: false },
+        },
+        {
+          ...{ domain: 'acme.test', organization_id: null, role: 'billing' },
+          ...{ passwords_off: false, accept_unverified: false },
+        },
       ],
     });
     expect(await listed()).toEqual([changed.body]);
@@ -79,6 +94,18 @@ describe('an issuer', () => {
     await patch({ name: 'New' });
     const { items } = await test.operator.get<{ items: object[] }>('/v1/operator/issuers');
     expect(items).toMatchObject([{ has_client_secret: true }]);
+  });
+
+  it('is not one whose unverified addresses count, unless it is that of one company', async () => {
+    const domains = [{ domain: 'acme.example', accept_unverified: true }];
+    const tenant = 'https://login.microsoftonline.com/11111111-2222-3333-4444-555555555555/v2.0';
+    const refused = { status: 422, body: { code: 'VALIDATION_FAILED', details: [{ path: 'domains' }] } };
+    for (const issuer of ['https://login.microsoftonline.com/common/v2.0', 'https://accounts.google.com'])
+      expect(await put({ ...ACME, issuer, domains })).toMatchObject(refused);
+    expect(await listed()).toEqual([]);
+    expect((await put({ ...ACME, issuer: tenant, domains })).body.domains).toMatchObject([{ accept_unverified: true }]);
+    expect(await patch({ issuer: 'https://accounts.google.com' })).toMatchObject(refused);
+    expect(await listed()).toMatchObject([{ issuer: tenant }]);
   });
 
   it.each([

@@ -110,9 +110,16 @@ export const COMPANIES: readonly Mutant[] = [
   {
     name: 'company-asserts-any-domain',
     file: 'control-plane/domain/company.ts',
-    before: 'domain === undefined || !domains.includes(domain)',
-    after: 'domain === undefined',
+    before: 'domains.find((each) => each.domain === name)',
+    after: 'domains[0]',
     tests: ['test/api/company-sign-in.test.ts'],
+  },
+  {
+    name: 'guest-of-microsoft-taken',
+    file: 'control-plane/domain/company.ts',
+    before: '  if (entra.isGuest) throw',
+    after: '  if (entra.isGuest && entra.isDomainVerified === false) throw',
+    tests: ['test/unit/company.test.ts'],
   },
   {
     name: 'company-claims-confirmed-account',

@@ -35,7 +35,12 @@ const ROLE = choice(DOMAIN_ROLES, 'What new accounts are in the organization');
 const JOINS = nullable(uuid('The organization that new accounts join; null: each gets its own'));
 const OFF = flag('Whether users with addresses of this domain, other than operators, cannot use passwords');
 
-const Domain = Type.Object({ domain: DOMAIN, organization_id: JOINS, role: ROLE, passwords_off: OFF });
+const ACCEPT =
+  'Whether addresses of this domain count of which the issuer does not say that it has verified them, as Microsoft Entra. Only for an issuer that the company alone runs; at Microsoft that is one tenant, which must send the claim `xms_edov`';
+
+const Domain = Type.Object({
+  ...{ domain: DOMAIN, organization_id: JOINS, role: ROLE, passwords_off: OFF, accept_unverified: flag(ACCEPT) },
+});
 const DomainBody = body({
   domain: DOMAIN,
   ...optional({
@@ -44,6 +49,7 @@ const DomainBody = body({
     passwords_off: flag('Whether users with addresses of this domain, other than operators, cannot use passwords', {
       default: false,
     }),
+    accept_unverified: flag(ACCEPT, { default: false }),
   }),
 });
 
@@ -178,8 +184,9 @@ function domainOf({
   organization_id = null,
   role = 'member',
   passwords_off = false,
+  accept_unverified = false,
 }: Type.Static<typeof DomainBody>): IssuerDetails['domains'][number] {
-  return { domain, organization_id, role, passwords_off };
+  return { domain, organization_id, role, passwords_off, accept_unverified };
 }
 
 function issuerView({ id, name, url, client_id, client_secret_encrypted, is_listed, ...rest }: IssuerDetails) {

@@ -19,6 +19,8 @@ export interface AssertedAccount {
   issuer: string;
   subject: string;
   email: string;
+  /** Whether the company has verified the address; otherwise an operator accepts those of its domain. */
+  isVerified: boolean;
   /** The only user whose account it can be linked to. */
   userId: string;
   returnTo: string | undefined;
@@ -109,9 +111,10 @@ export function checkIsFor({ userId, email }: AssertedAccount, caller: AccountCa
 }
 
 /** Refuses with ISSUER_NOT_FOUND and COMPANY_SIGN_IN_INVALID if the operator has changed the issuer since it has asserted something. */
-export function checkUnchanged(tx: Tx, { issuerId, issuer, email }: AssertedAccount): void {
+export function checkUnchanged(tx: Tx, { issuerId, issuer, email, isVerified }: AssertedAccount): void {
   const { url, domains } = getIssuer(tx, issuerId);
-  if (url === issuer && domains.some(({ domain }) => domain === domainOf(email))) return;
+  const domain = domains.find((each) => each.domain === domainOf(email));
+  if (url === issuer && domain && (isVerified || domain.accept_unverified)) return;
   throw new Refusal('COMPANY_SIGN_IN_INVALID', 'the operator has changed this sign-in meanwhile; begin it again');
 }
 

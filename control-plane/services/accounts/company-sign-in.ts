@@ -126,16 +126,12 @@ function remember(
   { assertion, sign: { network, browser, returnTo } }: Proven,
   whose: { email: string; userId: string },
 ): string {
-  const { subject } = assertion;
-  return rememberAsserted(platform, { issuerId: id, issuer: url, subject, network, browser, returnTo, ...whose });
+  const asserted = { subject: assertion.subject, isVerified: assertion.isVerified === true };
+  return rememberAsserted(platform, { issuerId: id, issuer: url, network, browser, returnTo, ...asserted, ...whose });
 }
 
 function addressOf({ url, domains }: Issuer, assertion: Assertion): string {
-  return acceptedAddress(
-    url,
-    assertion,
-    domains.map(({ domain }) => domain),
-  );
+  return acceptedAddress(url, assertion, domains);
 }
 
 /** Creates an account without a password, for somebody whose address the company has verified, and opens a session. */

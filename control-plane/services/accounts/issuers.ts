@@ -1,6 +1,6 @@
 import { anOperator, type Act } from '../../domain/act.js';
 import type { Operator } from '../../domain/caller.js';
-import { domainOf, issuerUrlOf, type DomainRole, type IssuerAccess } from '../../domain/company.js';
+import { domainOf, issuerUrlOf, obstacleToAccept, type DomainRole, type IssuerAccess } from '../../domain/company.js';
 import { Refusal, invalidField } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
 import { compileOnce, insertRow, query, rowById, updateRows } from '../../store/sql.js';
@@ -20,6 +20,8 @@ export interface IssuerDomain {
   organization_id: string | null;
   role: DomainRole;
   passwords_off: boolean;
+  /** Whether an operator answers for its addresses where the issuer does not say that it has verified them. */
+  accept_unverified: boolean;
 }
 
 export interface IssuerSettings {
@@ -56,6 +58,7 @@ export function setIssuer(platform: Platform, operator: Operator, id: string, se
     if (known) tx.run(updateRows('issuers', columns, { id }));
     else tx.run(insertRow('issuers', { id, ...columns, created_at: tx.now }));
     setDomains(tx, id, settings.domains);
+    checkAcceptance(tx, id);
     return audited(tx, operator, 'issuer.set', id);
   });
 }
@@ -73,6 +76,7 @@ export function changeIssuer(
     if (columns.url !== undefined) checkUrlIsFree(tx, id, columns.url);
     if (Object.keys(columns).length > 0) tx.run(updateRows('issuers', columns, { id }));
     if (domains) setDomains(tx, id, domains);
+    checkAcceptance(tx, id);
     return audited(tx, operator, 'issuer.change', id);
   });
 }
@@ -165,17 +169,25 @@ function checkUrlIsFree(tx: Tx, id: string, url: string): void {
   if (other) throw new Refusal('ISSUER_TAKEN', `"${other.id}" has this issuer already; change that one`);
 }
 
+/** Refuses with VALIDATION_FAILED to accept addresses for which nobody can answer. */
+function checkAcceptance(tx: Tx, id: string): void {
+  const { url, domains } = getIssuer(tx, id);
+  const obstacle = domains.some((domain) => domain.accept_unverified) ? obstacleToAccept(url) : undefined;
+  if (obstacle !== undefined) throw invalidField('domains', `cannot have accept_unverified: ${obstacle}`);
+}
+
 /** Replaces the domains of an issuer. */
 function setDomains(tx: Tx, issuer_id: string, domains: readonly IssuerDomain[]): void {
   const before = readDomains(tx, issuer_id);
   tx.run(query.deleteFrom('issuer_domains').where('issuer_id', '=', issuer_id));
-  for (const { domain, organization_id, role, passwords_off } of domains) {
+  for (const { domain, organization_id, role, ...flags } of domains) {
     if (organization_id !== null) getOrganization(tx, organization_id);
     const taken = tx.get(domainRow({ domain }));
     if (taken?.issuer_id === issuer_id) throw invalidField('domains', `${domain} is named twice`);
     if (taken) throw new Refusal('ISSUER_TAKEN', `"${taken.issuer_id}" speaks for ${domain}; take it away there first`);
-    const row = { domain, issuer_id, organization_id, role, passwords_off: passwords_off ? 1 : 0 } as const;
-    tx.run(insertRow('issuer_domains', row));
+    const passwords_off = flags.passwords_off ? 1 : 0;
+    const accept_unverified = flags.accept_unverified ? 1 : 0;
+    tx.run(insertRow('issuer_domains', { domain, issuer_id, organization_id, role, passwords_off, accept_unverified }));
   }
   recordDomains(tx, before, domains);
 }
@@ -205,9 +217,9 @@ function withDomains(tx: Tx, row: IssuerRow): Issuer {
 }
 
 function readDomains(tx: Tx, id: string): IssuerDomain[] {
-  return tx.all(domainsOf({ id })).map(({ domain, organization_id, role, passwords_off }) => ({
-    ...{ domain, organization_id, role },
-    passwords_off: passwords_off === 1,
+  return tx.all(domainsOf({ id })).map(({ domain, organization_id, role, ...flags }) => ({
+    ...{ domain, organization_id, role, passwords_off: flags.passwords_off === 1 },
+    accept_unverified: flags.accept_unverified === 1,
   }));
 }
 

@@ -47,6 +47,7 @@ import { networks } from './0048-networks.js';
 import { keyFingerprints } from './0052-key-fingerprints.js';
 import { slowMachines } from './0046-slow-machines.js';
 import { leastCuda } from './0053-least-cuda.js';
+import { acceptedDomains } from './0049-accepted-domains.js';
 
 export interface Migration {
   name: string;
@@ -104,4 +105,5 @@ export const migrations: readonly Migration[] = [
   { name: '0052-key-fingerprints', sql: keyFingerprints },
   { name: '0046-slow-machines', sql: slowMachines },
   { name: '0053-least-cuda', sql: leastCuda },
+  { name: '0049-accepted-domains', sql: acceptedDomains },
 ];

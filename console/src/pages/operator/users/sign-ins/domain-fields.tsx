@@ -74,6 +74,11 @@ function DomainLine({ name, line, set }: LineProps) {
         checked={line.passwords_off}
         onChange={({ target }) => set({ passwords_off: target.checked })}
       />
+      <CheckBox
+        label="Accept addresses that it does not call verified, as Microsoft Entra: only where the company alone runs the issuer."
+        checked={line.accept_unverified}
+        onChange={({ target }) => set({ accept_unverified: target.checked })}
+      />
     </>
   );
 }

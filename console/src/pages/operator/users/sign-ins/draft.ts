@@ -14,7 +14,10 @@ export interface SignInDraft {
   hasSecret: boolean;
 }
 
-export const NEW_DOMAIN: DomainDraft = { domain: '', organization_id: null, role: 'member', passwords_off: false };
+export const NEW_DOMAIN: DomainDraft = {
+  ...{ domain: '', organization_id: null, role: 'member' },
+  ...{ passwords_off: false, accept_unverified: false },
+};
 
 /** Returns the form of a company's sign-in as it is; undefined: of a new one. */
 export function draftOf(issuer: Issuer | undefined): SignInDraft {

@@ -131,7 +131,8 @@ function RedirectAddress({ id }: { id: string }) {
       <CopyLine label="Redirect address" text={`${location.origin}/sign-in/company/${id}/return`} />
       <p className={styles.note}>
         At the address in GPURENT_PUBLIC_URL. A confidential web client, the code flow with PKCE, and the scopes openid,
-        email and profile. The company must send email, and email_verified as true.
+        email and profile. The company must send email, and email_verified as true; Microsoft Entra sends xms_edov
+        instead, for domains whose addresses you accept.
       </p>
     </Section>
   );
