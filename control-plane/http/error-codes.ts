@@ -143,8 +143,8 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
   INVALID_STATE: {
     status: 409,
     meaning:
-      'The instance is in a status that does not allow this; the message names it. Or its limits, or a cap, were changed 50 times since a host has last reported. Or caps are used up already, and would stop more instances at once than the request expects.',
-    extra: optional({ would_stop: integer('How many instances the caps of the request would stop at once') }),
+      'The instance is in a status that does not allow this; the message names it. Or its limits, or a cap, were changed 50 times since a host has last reported. Or the caps or limits of the request are used up already, and would stop more instances at once than it expects.',
+    extra: optional({ would_stop: integer('How many instances the caps or limits of the request would stop at once') }),
   },
   INVITATION_REQUIRED: {
     status: 403,

@@ -142,6 +142,38 @@ describe('max_charge_micro', () => {
     poor.agent.close();
   });
 
+  it('that would stop at once is refused to who expects that it does not, and changes nothing', async () => {
+    const poor = await poorOne();
+    await poor.pass(10 * MINUTE_MS);
+    const { spend_micro: spent } = await read(poor);
+    const used = { max_charge_micro: spent, label: 'renamed' };
+    const before = world.test.dump();
+    expect(await change(poor, { ...used, expect: 0 })).toMatchObject({
+      status: 409,
+      body: { code: 'INVALID_STATE', would_stop: 1, message: expect.stringMatching(/send expect 1/) as string },
+    });
+    expect(world.test.dump()).toEqual(before);
+    expect((await change(poor, { max_charge_micro: spent + 1, expect: 0 })).status).toBe(200);
+    expect((await read(poor)).status).toBe('running');
+    const answer = await change(poor, { ...used, expect: 1 });
+    expect(answer).toMatchObject({ status: 200, body: { max_charge_micro: spent, label: 'renamed' } });
+    await statusIs(poor.renter.api, poor.id, 'stopped');
+    // What is stopped already is not stopped by it.
+    expect((await change(poor, { max_charge_micro: 1, expect: 0 })).status).toBe(200);
+    poor.agent.close();
+  });
+
+  it('of a silent host, which stops once it has told what it ran, is refused as well', async () => {
+    const poor = await poorOne();
+    await poor.pass(MINUTE_MS);
+    const { spend_micro: spent } = await read(poor);
+    poor.agent.disconnect();
+    world.test.advance(20_000);
+    expect((await change(poor, { max_charge_micro: spent + 1, expect: 0 })).status).toBe(409);
+    expect((await change(poor, { max_charge_micro: spent + 1, expect: null })).status).toBe(200);
+    poor.agent.close();
+  });
+
   it('that is set below what was spent stops at once, and makes nothing free of before', async () => {
     const poor = await poorOne();
     await poor.pass(10 * MINUTE_MS);

@@ -79,7 +79,8 @@ function DestroyWords({ instance }: { instance: Instance }) {
   );
 }
 
-function StopWords({ instance }: { instance: Instance }) {
+/** Says what a stop ends, and what stays. */
+export function StopWords({ instance }: { instance: Instance }) {
   return (
     <>
       <p>Stopping ends the running work. What is not on the disk is lost.</p>

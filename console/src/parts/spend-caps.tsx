@@ -1,9 +1,9 @@
 import { useState } from 'react';
 import type { components } from '../../../client/api/index.js';
 import { useAct } from '../data/act.js';
-import { ApiError } from '../data/api.js';
 import { changedFields } from '../data/changed-fields.js';
 import { exactMoney, hourlyMoney, parseMoney, typedMoney } from '../data/money.js';
+import { stopsIn } from '../data/would-stop.js';
 import { Button } from './button.js';
 import { Confirm, DialogActions } from './dialog.js';
 import { Field, Input } from './field.js';
@@ -155,12 +155,6 @@ export function CapsForm({ caps, read, save, onDone }: FormProps) {
       </Confirm>
     </>
   );
-}
-
-/** Returns how many instances caps would stop that were refused for it. */
-function stopsIn(error: unknown): number | undefined {
-  const stops = error instanceof ApiError && error.is('INVALID_STATE') ? error.body.would_stop : undefined;
-  return typeof stops === 'number' ? stops : undefined;
 }
 
 /** Returns caps in a line. */

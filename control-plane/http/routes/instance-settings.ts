@@ -39,7 +39,13 @@ export function limitsFrom<Limits extends { stop_at?: string | null }>({
   return { ...rest, stop_at: stop_at === null ? null : timeOf('stop_at', stop_at) };
 }
 
-const SettingsBody = body(optional({ label: Label, ...limitFields }));
+const expect = nullable(
+  integer(
+    'How many instances these limits may stop at once because they are used up already: 0 or 1. With 0, limits that would stop the instance are refused with INVALID_STATE, whose `would_stop` is 1. Null, as if left out: they are set, and stop it',
+    { minimum: 0, maximum: 1 },
+  ),
+);
+const SettingsBody = body(optional({ label: Label, ...limitFields, expect }));
 
 /** The route that changes the label and the limits of an instance. */
 export const instanceSettingsRoutes: Routes = (app, platform) => {
@@ -57,6 +63,11 @@ export const instanceSettingsRoutes: Routes = (app, platform) => {
         response: { 200: Instance },
       },
     },
-    (request) => instanceView(changeInstance(platform, callerOf(request), request.params.id, limitsFrom(request.body))),
+    (request) => {
+      const { expect: expected = null, ...settings } = request.body;
+      return instanceView(
+        changeInstance(platform, callerOf(request), request.params.id, limitsFrom(settings), expected),
+      );
+    },
   );
 };

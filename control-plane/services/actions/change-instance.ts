@@ -4,6 +4,7 @@ import { areLooser, tooNearLimit, type InstanceLimits } from '../../domain/insta
 import { Refusal, invalidField } from '../../domain/refusal.js';
 import { keepEarlierLimit } from '../billing/earlier-limits.js';
 import { usedUpLimit } from '../billing/enforce-limits.js';
+import { checkExpectedOf } from '../billing/expected-stops.js';
 import { settleOrganizations } from '../billing/settle.js';
 import { findCaps, refusalOfLoosening } from '../billing/spend-check.js';
 import { findLiveRates, getOwnInstance, type Instance } from '../instances/queries.js';
@@ -18,14 +19,16 @@ export type InstanceSettings = Partial<InstanceLimits> & { label?: string | null
 
 /**
  * Changes the label and the limits of an instance; what is absent stays. Limits concern what is used from now on. Refuses with
- * INSTANCE_NOT_FOUND, with INVALID_STATE for one that is destroyed or about to be, and with VALIDATION_FAILED a new time to stop that is past
- * and limits that {@link checkLimits} names; with SPEND_LIMIT_REACHED like {@link checkMayLoosen}.
+ * INSTANCE_NOT_FOUND, with INVALID_STATE for one that is destroyed or about to be, and with VALIDATION_FAILED a new time to stop that is
+ * past and limits that {@link checkLimits} names; with SPEND_LIMIT_REACHED like {@link checkMayLoosen}; unless `expected` is null, with
+ * INVALID_STATE like {@link checkExpectedOf}.
  */
 export function changeInstance(
   platform: Platform,
   caller: Caller,
   id: string,
   settings: InstanceSettings,
+  expected: number | null = null,
 ): InstanceDetails {
   return platform.store.transact((tx) => {
     settleOrganizations(platform, tx, [caller.organizationId]);
@@ -41,6 +44,7 @@ export function changeInstance(
     if (areLooser({ ...instance, ...changes }, instance)) checkMayLoosen(tx, caller, instance);
     keepEarlierLimits(tx, instance, changes);
     const changed = amend(tx, instance, changes);
+    if (expected !== null) checkExpectedOf(platform, tx, changed, expected);
     settleSoon(tx, caller.organizationId);
     recordAct(tx, caller.organizationId, actorOf(caller), 'instance.update', `instances/${id}`);
     return describeInstance(platform, tx, changed);

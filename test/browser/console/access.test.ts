@@ -8,6 +8,7 @@ import type { Renter } from '../../harness/control-plane.js';
 const CHECKED_ELSEWHERE: Readonly<Record<string, string>> = {
   'Copy the secret of the API key now': 'keys.test.ts',
   'Leave without saving the …': 'templates.test.ts, instance-leave.test.ts',
+  'Save the limits and stop …': 'billing.test.ts',
   'Set the caps and stop …': 'billing.test.ts',
   'The endpoint is on': 'webhooks.test.ts',
   'The new secret': 'webhooks.test.ts',

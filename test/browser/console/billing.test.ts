@@ -182,6 +182,32 @@ it('asks before caps stop what runs, and again if more would be stopped than it 
   await window.close();
 });
 
+it('asks before a limit that is used up already stops its instance', async () => {
+  const own = await makePoor(test.control, await test.control.template({ name: 'Limited' }), 1);
+  await own.credit(100 * GPU_MICRO);
+  await own.pass(HOUR_MS);
+  const { id } = own;
+  const window = await test.open(own.renter);
+  window.expectComplaints(/409/);
+  const { page } = window;
+  await window.goTo(`/instances/${id}?tab=settings`);
+  await page.getByLabel('At most, in $').fill('0.01');
+  const save = page.getByRole('button', { name: 'Save the label and the limits' });
+  await save.click();
+  const asked = page.getByRole('alertdialog', { name: 'Save the limits and stop Limited' });
+  await asked.getByText('This stops the instance now').waitFor();
+  await window.checkAccess();
+  await asked.getByRole('button', { name: 'Keep it as it is' }).click();
+  await asked.waitFor({ state: 'detached' });
+  expect(await own.read(id)).toMatchObject({ status: 'running', max_charge_micro: null });
+  await save.click();
+  await asked.getByRole('button', { name: 'Save the limits and stop it' }).click();
+  await page.getByText('The settings are saved').waitFor();
+  await statusIs(own.renter.api, id, 'stopped');
+  expect(await own.read(id)).toMatchObject({ max_charge_micro: 10_000 });
+  await window.close();
+});
+
 it('says before anybody pays that no cards are taken, with the id that an operator asks for, and promises no mails', async () => {
   const window = await test.open(poor.renter);
   await window.goTo('/billing');

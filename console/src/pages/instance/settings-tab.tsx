@@ -1,12 +1,17 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api } from '../../data/api.js';
+import { stopsIn } from '../../data/would-stop.js';
 import { changedFields } from '../../data/changed-fields.js';
+import { nameOf } from '../../data/instances.js';
 import { noteInstance } from '../../data/instance-acts.js';
 import { changedLimits, fromLimits, limitFaults, type TypedLimits } from '../../data/limits.js';
 import type { Instance } from '../../data/models.js';
 import { useMay } from '../../data/rights.js';
 import { Button } from '../../parts/button.js';
+import { Confirm } from '../../parts/dialog.js';
+import { StopWords } from '../../parts/instance-actions.js';
+import { Money } from '../../parts/money.js';
 import { Field, Input } from '../../parts/field.js';
 import { Form, FormError } from '../../parts/form.js';
 import { LeaveQuestion } from '../../parts/leave-question.js';
@@ -17,6 +22,8 @@ import styles from './page.module.css';
 import { ScheduleForm } from './schedule-form.js';
 
 type Typed = TypedLimits & { label: string };
+/** What the API is sent; `expect`: how many instances it may stop at once. */
+type Settings = ReturnType<typeof changedLimits> & { label?: string | null; expect: number };
 
 /** The label, the limits and the schedule of an instance. Those whose role only reads cannot change them, and nobody once it is destroyed. */
 export function SettingsTab({ instance }: { instance: Instance }) {
@@ -30,22 +37,30 @@ export function SettingsTab({ instance }: { instance: Instance }) {
   const edit = (to: Partial<Typed>) =>
     setEdited((known) => ({ ...known, ...changedFields<Partial<Typed>>(typed, to) }));
   const faults = limitFaults(typed);
+  const [asked, setAsked] = useState<Settings>();
   const save = useMutation({
-    mutationFn: () => {
-      const label = typed.label.trim() === '' ? null : typed.label.trim();
-      const body = { ...(label !== instance.label && { label }), ...changedLimits(before, typed) };
-      return api.patch('/v1/instances/{id}', { params: { path: { id } }, body });
-    },
+    mutationFn: (body: Settings) => api.patch('/v1/instances/{id}', { params: { path: { id } }, body }),
     onSuccess: (changed) => {
       noteInstance(queries, changed);
       setEdited({});
+      setAsked(undefined);
       say('The settings are saved');
     },
+    onError: (error, body) => {
+      const expect = stopsIn(error);
+      setAsked(expect === undefined ? undefined : { ...body, expect });
+    },
   });
+  const submit = () => {
+    if (Object.keys(faults).length > 0) return;
+    const label = typed.label.trim() === '' ? null : typed.label.trim();
+    save.mutate({ ...(label !== instance.label && { label }), ...changedLimits(before, typed), expect: 0 });
+  };
+  const error = stopsIn(save.error) === undefined ? save.error : null;
   return (
     <>
       <Section title="Label and limits">
-        <Form onSubmit={() => Object.keys(faults).length === 0 && save.mutate()} error={save.error}>
+        <Form onSubmit={submit} error={error}>
           <fieldset className={styles.form} disabled={!mayChange}>
             <Field name="label" label="Label" hint="Up to 64 characters; empty: the name of the template.">
               {(tied) => (
@@ -71,6 +86,19 @@ export function SettingsTab({ instance }: { instance: Instance }) {
           />
         </Form>
       </Section>
+      <Confirm
+        isOpen={asked !== undefined}
+        isBusy={save.isPending}
+        title={`Save the limits and stop ${nameOf(instance)}`}
+        verb="Save the limits and stop it"
+        onConfirm={() => asked && save.mutate(asked)}
+        onClose={() => setAsked(undefined)}
+      >
+        <p>
+          This stops the instance now: it has cost <Money micro={instance.spend_micro} /> already.
+        </p>
+        <StopWords instance={instance} />
+      </Confirm>
       <ScheduleForm id={id} mayChange={mayChange} />
     </>
   );
