@@ -14,6 +14,7 @@ export interface EventData {
   'instance.gpus_released': Record<string, never>;
   'instance.charge_limit': { percent: number; limit_micro: number; spent_micro: number };
   'instance.disk_filling': { percent: number };
+  'instance.gpu_unhealthy': { gpu_uuid: string; reason: string | null };
   'instance.idle': { idle_since: string; stops_at: string };
   'instance.noted': Record<string, never>;
   'instance.schedule_refused': { action: ScheduleAction; code: string };
@@ -73,6 +74,7 @@ export const STREAM_OF: Readonly<Record<EventType, 'organization' | 'operators'>
   'instance.gpus_released': 'organization',
   'instance.charge_limit': 'organization',
   'instance.disk_filling': 'organization',
+  'instance.gpu_unhealthy': 'organization',
   'instance.idle': 'organization',
   'instance.noted': 'organization',
   'instance.schedule_refused': 'organization',

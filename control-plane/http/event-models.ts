@@ -48,6 +48,7 @@ const operated = {
   by_user_id: uuid('The id of the operator who did it'),
   reason: text('The reason that this operator gave'),
 };
+const whyUnhealthy = nullable(text('Why; null: the machine does not say'));
 const gpu = { ...machine, gpu_uuid: text('The id of the GPU') };
 const affected = {
   ...machine,
@@ -82,6 +83,10 @@ export const EVENT_MODELS = {
   'instance.disk_filling': {
     meaning: 'The disk of an instance is 90 or 98 percent full.',
     data: Type.Object({ ...told, percent: integer('Which of the two it is') }),
+  },
+  'instance.gpu_unhealthy': {
+    meaning: 'The host reports that a GPU of an instance is unhealthy, or that its driver no longer lists it.',
+    data: Type.Object({ ...told, gpu_uuid: text('The id of the GPU'), reason: whyUnhealthy }),
   },
   'instance.idle': {
     meaning: 'An instance is idle, and is stopped for it in ten minutes or more unless it is used.',
@@ -238,7 +243,7 @@ export const EVENT_MODELS = {
   'machine.back': { meaning: 'The agent of a machine is connected again.', data: Type.Object(machine) },
   'gpu.unhealthy': {
     meaning: 'A machine reports that a GPU is unhealthy.',
-    data: Type.Object({ ...gpu, reason: nullable(text('Why; null: the machine does not say')) }),
+    data: Type.Object({ ...gpu, reason: whyUnhealthy }),
   },
   'gpu.healthy': { meaning: 'A GPU is healthy again.', data: Type.Object(gpu) },
   'gpu.disputed': {

@@ -70,6 +70,7 @@ export class Metrics {
       'state',
     ),
     unhealthyGpus: this.gauge('gpus_unhealthy', 'GPUs that are not healthy, rented or not'),
+    missingGpus: this.gauge('gpus_missing', 'GPUs that the driver of their host no longer lists, rented or not'),
     disputedGpus: this.gauge('gpus_disputed', 'GPUs that a machine reports and that belong to another machine'),
     clocksOff: this.gauge('hosts_clock_off', 'Connected hosts of which a clock is more than two seconds wrong'),
     clockUntrusted: this.gauge(
@@ -198,6 +199,7 @@ export class Metrics {
   private show(overview: Overview): void {
     const { hosts, gpus, instances, openCommands, oldestCommand, settlementLag, withoutBalance } = this.gauges;
     this.gauges.unhealthyGpus.set(overview.unhealthyGpus);
+    this.gauges.missingGpus.set(overview.missingGpus);
     this.gauges.disputedGpus.set(overview.disputedGpus);
     this.gauges.clocksOff.set(overview.clocksOff);
     this.gauges.clockUntrusted.set(Number(overview.isClockHeld));

@@ -249,6 +249,8 @@ export interface Schema {
     told_at: number | null;
     owned: Generated<Flag>;
     told_owner: string | null;
+    missing: Generated<Flag>;
+    shares_memory: Generated<Flag>;
   };
   offers: {
     id: string;

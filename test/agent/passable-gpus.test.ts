@@ -105,6 +105,19 @@ it('is taken once, and is back with its drivers when it is given back', async ()
   await gpus.passthrough.giveBack([ONE]);
 });
 
+it('that its driver no longer lists stays one of the host’s, as missing, until another card is in its slot', async () => {
+  const gpus = make();
+  await gpus.inventory();
+  // It stays bound to the driver, as a card that has fallen off the bus.
+  for (const each of [make(SLOTS.slice(0, 1)), make(SLOTS.slice(0, 1))])
+    expect((await each.inventory()).gpus).toMatchObject([
+      { uuid: ONE, healthy: true },
+      { uuid: OTHER, healthy: false, missing: true, reason: expect.stringMatching(/no longer lists it/) as string },
+    ]);
+  expect(await shown(gpus)).toEqual([`${ONE} well`, `${OTHER} well`]);
+  expect(await shown(make(SLOTS.slice(1)))).toEqual([`${ONE} well`]);
+});
+
 it('that does not come back is not well, says why, and is well once it has', async () => {
   const gpus = make();
   await gpus.inventory();

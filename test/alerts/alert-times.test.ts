@@ -62,6 +62,7 @@ const TIMES: Readonly<Record<string, Times>> = {
     labels: {},
   },
   GpurentGpusUnhealthy: times('gpurent_gpus_unhealthy', 1, minutes(10), 0),
+  GpurentGpusMissing: times('gpurent_gpus_missing', 1, minutes(5), 0),
   GpurentGpusDisputed: times('gpurent_gpus_disputed', 1, minutes(10), 0),
   GpurentHostClockOff: times('gpurent_hosts_clock_off', 1, minutes(5), 0),
   GpurentClockUntrusted: times('gpurent_clock_untrusted', 1, 0, 0),

@@ -282,6 +282,17 @@ const unhealthyGpus: AlertCase = {
   },
 };
 
+const missingGpus: AlertCase = {
+  how: 'the driver of a host no longer lists a GPU',
+  summary: /^1 GPU\(s\) are gone/,
+  async provoke({ controlPlane: test }) {
+    const agent = await test.host({ gpus: 1 });
+    const gpus = agent.inventory['gpus'] as object[];
+    agent.beat({ gpus: gpus.map((gpu) => ({ ...gpu, healthy: false, reason: 'not listed', missing: true })) });
+    return async () => agent.beat();
+  },
+};
+
 const disputedGpus: AlertCase = {
   how: 'a host reports a GPU that belongs to another machine',
   summary: /^1 GPU\(s\) are reported by two machines/,
@@ -419,6 +430,7 @@ export const controlPlaneCases: Readonly<Record<string, readonly AlertCase[]>> =
   GpurentStopIgnored: [ignoredStop],
   GpurentCommandsFailing: failingCommands,
   GpurentGpusUnhealthy: [unhealthyGpus],
+  GpurentGpusMissing: [missingGpus],
   GpurentGpusDisputed: [disputedGpus],
   GpurentSettlementLags: [lateSettlement],
   GpurentWorkerFailing: [failingWorker],

@@ -53,7 +53,13 @@ it('counts each GPU once, and by the rules of the metrics', async () => {
   const body = { offer_id: await test.offer(agent), template_id: await test.template(), disk_gb: 10 };
   const { id } = await renter.api.post<InstanceBody>('/v1/instances', body);
   await statusIs(renter.api, id, 'running');
-  const gpus = agent.inventory['gpus'] as { uuid: string; healthy: boolean; reason: string; model: string }[];
+  const gpus = agent.inventory['gpus'] as {
+    uuid: string;
+    healthy: boolean;
+    reason: string;
+    model: string;
+    missing?: boolean;
+  }[];
   const held = (
     await test.operator.get<{ gpus: { uuid: string; instance_id: string | null }[] }>(
       `/v1/operator/machines/${agent.hostId}`,
@@ -66,6 +72,19 @@ it('counts each GPU once, and by the rules of the metrics', async () => {
   expect(sick).toMatchObject({ count: 1, items: [{ message: '1 of its GPUs, 1 of them rented: Xid 79' }] });
   expect(await gauge('gpurent_gpus_unhealthy')).toBe(1);
   expect(await gauge('gpurent_gpus{state="unhealthy"}')).toBe(0);
+  expect(await gauge('gpurent_gpus_missing')).toBe(0);
+  // An unhealthy one that is then no longer listed is told, too.
+  const shownOf = () =>
+    test.operator.get<{ missing_gpus: number; gpus: { missing: boolean }[] }>(`/v1/operator/machines/${agent.hostId}`);
+  const rented = gpus.find(({ uuid }) => uuid === held?.uuid);
+  Object.assign(rented ?? {}, { missing: true });
+  agent.beat();
+  await eventually('it to be missing', async () => (await shownOf()).missing_gpus === 1);
+  expect((await shownOf()).gpus.filter(({ missing }) => missing)).toHaveLength(1);
+  expect(await gauge('gpurent_gpus_missing')).toBe(1);
+  Object.assign(rented ?? {}, { missing: false });
+  agent.beat();
+  await eventually('it to be listed again', async () => (await gauge('gpurent_gpus_missing')) === 0);
   Object.assign(gpus[3] ?? {}, { healthy: false, reason: 'fell off the bus' });
   agent.beat();
   const gpu_model = gpus[0]?.model;
@@ -311,6 +330,7 @@ describe('the limits are those of the alerts', () => {
     ['GpurentHostAway', 'gpurent_hosts{state="away"}', 0],
     ['GpurentQuarantine', 'gpurent_workloads_quarantined', 0],
     ['GpurentGpusUnhealthy', 'gpurent_gpus_unhealthy', 0],
+    ['GpurentGpusMissing', 'gpurent_gpus_missing', 0],
     ['GpurentGpusDisputed', 'gpurent_gpus_disputed', 0],
     ['GpurentHostClockOff', 'gpurent_hosts_clock_off', 0],
     ['GpurentClockUntrusted', 'gpurent_clock_untrusted', 0],

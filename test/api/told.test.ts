@@ -258,6 +258,32 @@ describe('operators are told', () => {
     agent.close();
   });
 
+  it('of a rented GPU that is missing, as is its renter', async () => {
+    const { test, admin } = world;
+    const { agent, body } = await world.host();
+    const { id } = await world.running(body);
+    const { gpus: all, ...inventory } = agent.inventory as { gpus: Record<string, unknown>[] };
+    const gone = { healthy: false, missing: true, reason: 'its driver no longer lists it' };
+    const told = [listening(test), listening(test, admin.organizationId)];
+    await agent.claim({ inventory: { ...inventory, gpus: all.map((gpu) => ({ ...gpu, ...gone })) } });
+    test.advance(20_000);
+    const [forOperators = [], forRenter = []] = told.map((each) =>
+      each().filter(({ type }) => type === 'gpu.unhealthy' || type === 'instance.gpu_unhealthy'),
+    );
+    expect(typesOf(forOperators.filter(({ subject }) => subject === `machines/${agent.hostId}`))).toContain(
+      'gpu.unhealthy',
+    );
+    expect(forRenter).toMatchObject([
+      {
+        type: 'instance.gpu_unhealthy',
+        subject: `instances/${id}`,
+        data: { kind: 'gpu_unhealthy', reason: 'its driver no longer lists it' },
+      },
+    ]);
+    await agent.claim({ inventory: { ...inventory, gpus: all } });
+    agent.close();
+  });
+
   it('of a command that is stuck, once', async () => {
     const { test, admin } = world;
     const { agent, body } = await world.host();

@@ -11,7 +11,8 @@ const NOW = Date.parse('2026-01-02T00:00:00.000Z');
 
 function gpu(fields: Partial<Gpu> = {}): Gpu {
   const free = { healthy: true, reason: null, disputed_with: null, instance_id: null, quarantine_id: null };
-  return { uuid: 'GPU-1', model: 'H100', memory_mb: 81_920, ...free, ...fields };
+  const traits = { uuid: 'GPU-1', model: 'H100', memory_mb: 81_920, missing: false, shares_memory: false };
+  return { ...traits, ...free, ...fields };
 }
 
 function machine(fields: Partial<Machine> = {}): Machine {

@@ -16,6 +16,7 @@ function machine(fields: Partial<FleetMachine['machine']>, model: string, free: 
     machine: row,
     models: new Map([[model, { sold: 1, quarantined: 0, unhealthy: 0, free }]]),
     unhealthy: 0,
+    missing: 0,
     disputed: 0,
   };
 }

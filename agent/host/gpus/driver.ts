@@ -7,6 +7,8 @@ export interface Gpu {
   memoryMb: number;
   /** Whether its memory is a part of the machine's, which is then not sold as instances' memory. */
   sharesMemory?: boolean;
+  /** Whether the driver has listed it before and does not list it now. */
+  missing?: boolean;
   healthy: boolean;
   /** Why it is not healthy; empty if it is healthy. */
   reason: string;

@@ -34,7 +34,7 @@ export class GpuStateFile {
 
 /** Serializes the fields that do not change with the health of a GPU. */
 function textOf({ gpus, ...versions }: GpuInventory): string {
-  const kept = gpus.map((gpu) => ({ ...gpu, healthy: true, reason: '', processes: [] }));
+  const kept = gpus.map((gpu) => ({ ...gpu, healthy: true, missing: false, reason: '', processes: [] }));
   return JSON.stringify({ ...versions, gpus: kept });
 }
 

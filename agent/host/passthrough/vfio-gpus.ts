@@ -26,6 +26,9 @@ const WRITE_MS = 30_000;
 const HELD_MS = 10_000;
 const RETURN_MS = 30_000;
 const POLL_MS = 500;
+/** The most that the control plane takes of one host. */
+const MOST_GPUS = 64;
+const NOT_LISTED = 'its driver no longer lists it: reboot the host, then look at its slot and power';
 const VFIO_CONTROL = '/dev/vfio/vfio';
 
 /** The GPUs of the host's driver. */
@@ -54,6 +57,8 @@ export class VfioGpus implements GpuDriver {
   readonly passthrough: Passthrough;
   /** By UUID, why a GPU has not come back. */
   private readonly lost = new Map<string, string>();
+  /** By UUID, the GPUs that were not healthy at the last look, also those that are missing. */
+  private unfit: ReadonlyMap<string, Gpu> = new Map();
   /** UUIDs of GPUs that move between drivers; neither driver has them then. */
   private readonly underway = new Set<string>();
   private moving: Promise<unknown> = Promise.resolve();
@@ -80,7 +85,10 @@ export class VfioGpus implements GpuDriver {
   async inventory(): Promise<GpuInventory> {
     const noted = await this.host.notes.read();
     // As above.
-    if (noted && this.underway.size > 0) return { ...noted, gpus: await this.withHealth(noted.gpus) };
+    if (noted && this.underway.size > 0) {
+      const gpus = (await this.withHealth(noted.gpus)).map((gpu) => this.unfit.get(gpu.uuid) ?? gpu);
+      return { ...noted, gpus };
+    }
     const away = await this.away();
     const present = await this.host.gpus.inventory().catch((error: unknown) => {
       // The inventory fails if the driver has no GPU left.
@@ -88,7 +96,9 @@ export class VfioGpus implements GpuDriver {
       return { ...noted, gpus: [] };
     });
     const others = present.gpus.filter(({ uuid }) => !away.some((gpu) => gpu.uuid === uuid));
-    const gpus = [...others, ...away].sort((one, other) => compare(one.pciAddress, other.pciAddress));
+    const missing = missingOf(noted?.gpus ?? [], [...others, ...away]);
+    this.unfit = new Map([...others, ...missing].filter(({ healthy }) => !healthy).map((gpu) => [gpu.uuid, gpu]));
+    const gpus = [...others, ...away, ...missing].sort((one, other) => compare(one.pciAddress, other.pciAddress));
     const inventory = { ...present, gpus: gpus.map((gpu, index) => ({ ...gpu, index })) };
     await this.host.notes.write(inventory);
     return inventory;
@@ -239,6 +249,15 @@ export class VfioGpus implements GpuDriver {
     this.moving = done.catch(() => undefined);
     return done;
   }
+}
+
+/** Returns the GPUs that were listed before and are no more, unless another one is in the same slot. */
+function missingOf(noted: readonly Gpu[], listed: readonly Gpu[]): Gpu[] {
+  const isListed = ({ uuid, pciAddress }: Gpu) =>
+    listed.some((gpu) => gpu.uuid === uuid || (pciAddress !== '' && gpu.pciAddress === pciAddress));
+  const room = Math.max(MOST_GPUS - listed.length, 0);
+  const gone = noted.filter((gpu) => !isListed(gpu)).slice(0, room);
+  return gone.map((gpu) => ({ ...gpu, healthy: false, reason: NOT_LISTED, missing: true, processes: [] }));
 }
 
 function compare(one: string, other: string): number {

@@ -15,12 +15,15 @@ export const Gpu = Type.Object({
       { description: 'The other machine that the GPU belongs to, so that nobody can rent it here; null: this one' },
     ),
   ),
+  missing: flag('Whether its host has listed it before, and the driver of the host does not list it now'),
+  shares_memory: flag('Whether its memory is a part of the memory of the machine, which instances do not get'),
   instance_id: nullable(uuid('The id of the instance that holds it; null: none')),
   quarantine_id: nullable(uuid('The id of the workload in quarantine that holds it; null: none')),
 });
 
 /** Returns what the API shows of a GPU. One that belongs to another machine is not healthy here. */
-export function gpuView({ owner_id: id, owner_name: name, ...gpu }: GpuDetails) {
+export function gpuView({ owner_id: id, owner_name: name, ...rest }: GpuDetails) {
+  const gpu = { ...rest, missing: rest.missing === 1, shares_memory: rest.shares_memory === 1 };
   const healthy = gpu.healthy === 1 && gpu.owned === 1;
   if (id === null || name === null) return { ...gpu, healthy, disputed_with: null };
   const reason = `it belongs to machine ${name} (${id}), which reported it first; if the card was moved here, assign it to this machine`;

@@ -55,6 +55,7 @@ const Machine = Type.Object(
     enrolled_at: timestamp('When the machine enrolled'),
     last_seen_at: nullable(timestamp('When its agent last sent a message; null: never')),
     gpus: list(Gpu, 'Its GPUs'),
+    missing_gpus: integer('How many of them its host has listed before, and the driver of the host does not list now'),
   },
   { title: 'OperatedMachine' },
 );
@@ -292,6 +293,7 @@ function machineView(machine: MachineDetails) {
     enrolled_at: iso(machine.enrolled_at),
     last_seen_at: isoOrNull(machine.last_seen_at),
     gpus: machine.gpus.map(gpuView),
+    missing_gpus: machine.gpus.filter(({ missing }) => missing === 1).length,
   };
 }
 

@@ -33,7 +33,7 @@ interface Connection extends Health {
   storedGpus: readonly GpuHealth[] | null;
 }
 
-type GpuHealth = Pick<Gpu, 'uuid' | 'healthy'>;
+type GpuHealth = Pick<Gpu, 'uuid' | 'healthy' | 'missing'>;
 
 /** When a host was last heard, and the latest such time that is in the database; in monotonic milliseconds. */
 interface Heard {
@@ -218,7 +218,9 @@ export class AgentConnections {
   /** Notes that the health of these GPUs is the stored one; null: the stored one is not known. */
   setStoredGpus(machineId: string, gpus: readonly Gpu[] | null): void {
     const connection = this.connections.get(machineId);
-    if (connection) connection.storedGpus = gpus?.map(({ uuid, healthy }) => ({ uuid, healthy })) ?? null;
+    if (connection)
+      connection.storedGpus =
+        gpus?.map(({ uuid, healthy, missing }) => ({ uuid, healthy, missing: missing === true })) ?? null;
   }
 
   setRunning(machineId: string, runs: ReadonlyMap<string, ReportedRun>): void {
@@ -285,5 +287,5 @@ export class AgentConnections {
 }
 
 function isSame(gpu: GpuHealth, other: GpuHealth | undefined): boolean {
-  return gpu.uuid === other?.uuid && gpu.healthy === other.healthy;
+  return gpu.uuid === other?.uuid && gpu.healthy === other.healthy && (gpu.missing === true) === other.missing;
 }

@@ -31,19 +31,24 @@ export function updateInventory(tx: Tx, machine: Row<'machines'>, inventory: Inv
 function areStored(tx: Tx, machineId: string, reported: readonly Gpu[]): boolean {
   const gpus = reported.map(judged);
   const stored = new Map(tx.all(presentGpus({ machineId })).map((row) => [row.uuid, row]));
-  const isStored = ({ uuid, index, model, memoryMb, healthy, reason }: Gpu) => {
+  const isStored = ({ uuid, index, model, memoryMb, healthy, reason, missing = false, sharesMemory = false }: Gpu) => {
     const row = stored.get(uuid);
     if (row?.position !== index || row.model !== model || row.memory_mb !== memoryMb) return false;
+    if ((row.missing === 1) !== missing || (row.shares_memory === 1) !== sharesMemory) return false;
     return (row.healthy === 1) === healthy && (row.reason ?? '') === reason;
   };
   return stored.size === gpus.length && gpus.every(isStored);
 }
 
-/** Tells whether the present GPUs of a machine and their health are stored as reported. */
+/** Tells whether the present GPUs of a machine, their health and which are missing are stored as reported. */
 export function isHealthStored(tx: Tx, machineId: string, reported: readonly Gpu[]): boolean {
   const gpus = reported.map(judged);
-  const stored = new Map(tx.all(presentGpus({ machineId })).map(({ uuid, healthy }) => [uuid, healthy === 1]));
-  return stored.size === gpus.length && gpus.every(({ uuid, healthy }) => stored.get(uuid) === healthy);
+  const stored = new Map(tx.all(presentGpus({ machineId })).map((row) => [row.uuid, row]));
+  const isStored = ({ uuid, healthy, missing = false }: Gpu) => {
+    const row = stored.get(uuid);
+    return row !== undefined && (row.healthy === 1) === healthy && (row.missing === 1) === missing;
+  };
+  return stored.size === gpus.length && gpus.every(isStored);
 }
 
 /** Returns a GPU as it is stored: one without memory is not offered, whatever an older agent makes of it. */
@@ -55,7 +60,7 @@ function judged(gpu: Gpu): Gpu {
 const presentGpus = compileOnce(({ machineId }: { machineId: string }) =>
   query
     .selectFrom('gpus')
-    .select(['uuid', 'position', 'model', 'memory_mb', 'healthy', 'reason'])
+    .select(['uuid', 'position', 'model', 'memory_mb', 'healthy', 'reason', 'missing', 'shares_memory'])
     .where('machine_id', '=', machineId)
     .where('present', '=', sql.lit(1)),
 );
@@ -75,7 +80,7 @@ export function saveGpus(tx: Tx, machineId: string, reported: readonly Gpu[]): v
   tx.run(
     query
       .updateTable('gpus')
-      .set({ healthy: 0, reason: 'the host no longer reports it', present: 0 })
+      .set({ healthy: 0, reason: 'the host no longer reports it', present: 0, missing: 0 })
       .where('machine_id', '=', machineId)
       .where(
         'uuid',
@@ -90,6 +95,8 @@ export function saveGpus(tx: Tx, machineId: string, reported: readonly Gpu[]): v
       memory_mb: gpu.memoryMb,
       healthy: gpu.healthy ? (1 as const) : (0 as const),
       reason: gpu.reason || null,
+      missing: gpu.missing ? (1 as const) : (0 as const),
+      shares_memory: gpu.sharesMemory ? (1 as const) : (0 as const),
       present: 1 as const,
       seen_at: tx.now,
     };

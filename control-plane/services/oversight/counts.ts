@@ -14,6 +14,8 @@ export interface Overview {
   gpus: GpuCounts;
   /** GPUs that are not healthy, whatever they are used for: a rented one is `sold`, and its renter pays for it. */
   unhealthyGpus: number;
+  /** GPUs that the driver of their host no longer lists. */
+  missingGpus: number;
   /** GPUs that a machine reports and that belong to another one. */
   disputedGpus: number;
   /** Connected machines of which a clock is more than two seconds wrong. */
@@ -44,6 +46,7 @@ export function readOverview(platform: Platform): Overview {
     hosts: countHosts(platform, fleet),
     gpus: countGpus(fleet),
     unhealthyGpus: fleet.reduce((sum, { unhealthy }) => sum + unhealthy, 0),
+    missingGpus: fleet.reduce((sum, { missing }) => sum + missing, 0),
     disputedGpus: fleet.reduce((sum, { disputed }) => sum + disputed, 0),
     clocksOff: fleet.filter(
       ({ machine: { id } }) => platform.connections.isConnected(id) && isOff(platform.connections.clockOf(id)),

@@ -27,6 +27,8 @@ export interface FleetMachine {
   models: ReadonlyMap<string, GpuCounts>;
   /** How many of its GPUs are not healthy, whatever they are used for. */
   unhealthy: number;
+  /** How many of them the driver of the host no longer lists. */
+  missing: number;
   /** How many of them belong to another machine. */
   disputed: number;
 }
@@ -107,7 +109,8 @@ const gpusOf = compileOnce(({ machineId }: { machineId: string }) =>
     .leftJoin('gpu_claims', (join) =>
       join.onRef('gpu_claims.machine_id', '=', 'gpus.machine_id').onRef('gpu_claims.gpu_uuid', '=', 'gpus.uuid'),
     )
-    .select(['gpus.model', 'gpus.healthy', 'gpus.owned', 'gpu_claims.instance_id', IS_QUARANTINED.as('quarantined')])
+    .select(['gpus.model', 'gpus.healthy', 'gpus.missing', 'gpus.owned', 'gpu_claims.instance_id'])
+    .select(IS_QUARANTINED.as('quarantined'))
     .where('gpus.machine_id', '=', machineId)
     .where('gpus.present', '=', sql.lit(1))
     .orderBy('gpus.position')
@@ -116,16 +119,18 @@ const gpusOf = compileOnce(({ machineId }: { machineId: string }) =>
 
 function describe(tx: Tx, machine: FleetMachine['machine']): FleetMachine {
   const models = new Map<string, GpuCounts>();
-  let [unhealthy, disputed] = [0, 0];
-  for (const { model, healthy, owned, instance_id, quarantined } of tx.all(gpusOf({ machineId: machine.id }))) {
+  let [unhealthy, missing, disputed] = [0, 0, 0];
+  for (const gpu of tx.all(gpusOf({ machineId: machine.id }))) {
+    const { model, healthy, owned, instance_id, quarantined } = gpu;
     const counts = models.get(model) ?? noGpus();
     models.set(model, counts);
     const [isClaimed, isQuarantined, isHealthy] = [instance_id !== null, quarantined === 1, healthy === 1];
     counts[gpuUse({ isClaimed, isQuarantined, isHealthy: isHealthy && owned === 1 })] += 1;
     if (!isHealthy) unhealthy += 1;
     if (owned === 0) disputed += 1;
+    missing += gpu.missing;
   }
-  return { machine, models, unhealthy, disputed };
+  return { machine, models, unhealthy, missing, disputed };
 }
 
 export function noGpus(): GpuCounts {

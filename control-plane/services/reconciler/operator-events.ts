@@ -3,7 +3,7 @@ import { GRACE_MS } from '../../domain/deadlines.js';
 import { OPERATORS } from '../../domain/event.js';
 import { compileOnce, query, sql, updateRows } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import { recordEvent } from '../events/record.js';
+import { recordEvent, recordInstanceEvent } from '../events/record.js';
 import { stuckCommands, stuckCutoff } from '../instances/stuck-commands.js';
 import { nameOfMachine } from '../machines/machines.js';
 import type { Platform } from '../system/platform.js';
@@ -87,9 +87,28 @@ function tellOfGpu(tx: Tx, { machine_id, uuid: gpu_uuid, healthy, reason }: Chan
   tx.run(updateRows('gpus', { told_healthy: healthy, told_at: tx.now }, { machine_id, uuid: gpu_uuid }));
   const data = { ...nameOfMachine(tx, machine_id), gpu_uuid };
   const subject = `machines/${machine_id}`;
-  if (healthy === 1) recordEvent(tx, OPERATORS, 'gpu.healthy', subject, data);
-  else recordEvent(tx, OPERATORS, 'gpu.unhealthy', subject, { ...data, reason });
+  if (healthy === 1) return recordEvent(tx, OPERATORS, 'gpu.healthy', subject, data);
+  recordEvent(tx, OPERATORS, 'gpu.unhealthy', subject, { ...data, reason });
+  tellRenter(tx, { machine_id, gpu_uuid, reason });
 }
+
+/** Tells the renter of the instance that holds the GPU. */
+function tellRenter(tx: Tx, gpu: { machine_id: string; gpu_uuid: string; reason: string | null }): void {
+  const { machine_id, gpu_uuid, reason } = gpu;
+  const claim = tx.get(claimOf({ machine_id, gpu_uuid }));
+  if (!claim) return;
+  const message = `the host reports that the GPU ${gpu_uuid} is unhealthy${reason === null ? '' : ` (${reason})`}; the instance runs on and is charged: ask the operator, or destroy it`;
+  const told = { kind: 'gpu_unhealthy', message };
+  recordInstanceEvent(tx, claim.instance_id, 'instance.gpu_unhealthy', told, { gpu_uuid, reason });
+}
+
+const claimOf = compileOnce(({ machine_id, gpu_uuid }: { machine_id: string; gpu_uuid: string }) =>
+  query
+    .selectFrom('gpu_claims')
+    .select('instance_id')
+    .where('machine_id', '=', machine_id)
+    .where('gpu_uuid', '=', gpu_uuid),
+);
 
 /** Selects the GPUs that a machine reports and another one has. A dispute with the same machine is told once. */
 const newlyDisputed = compileOnce(() =>

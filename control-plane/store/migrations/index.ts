@@ -48,6 +48,7 @@ import { keyFingerprints } from './0052-key-fingerprints.js';
 import { slowMachines } from './0046-slow-machines.js';
 import { leastCuda } from './0053-least-cuda.js';
 import { acceptedDomains } from './0049-accepted-domains.js';
+import { missingGpus } from './0050-missing-gpus.js';
 
 export interface Migration {
   name: string;
@@ -106,4 +107,5 @@ export const migrations: readonly Migration[] = [
   { name: '0046-slow-machines', sql: slowMachines },
   { name: '0053-least-cuda', sql: leastCuda },
   { name: '0049-accepted-domains', sql: acceptedDomains },
+  { name: '0050-missing-gpus', sql: missingGpus },
 ];

@@ -9,6 +9,7 @@ export const EVENT_TYPES: Readonly<Record<EventType, true>> = {
   'instance.gpus_released': true,
   'instance.charge_limit': true,
   'instance.disk_filling': true,
+  'instance.gpu_unhealthy': true,
   'instance.idle': true,
   'instance.noted': true,
   'instance.schedule_refused': true,
