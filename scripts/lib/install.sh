@@ -11,6 +11,28 @@ die() {
   exit 1
 }
 
+# The process that says that a long step goes on.
+ticker=
+
+# begin_step WHAT: says every four seconds what is being done, until the next step or end_step: silence looks like a hang.
+begin_step() {
+  local what=$1 began=$SECONDS
+  end_step
+  (
+    while sleep 4 >/dev/null 2>&1; do say "$what, for $((SECONDS - began)) seconds so far"; done
+  ) </dev/null >/dev/null &
+  ticker=$!
+}
+
+end_step() {
+  if [ -n "$ticker" ]; then
+    kill "$ticker" 2>/dev/null || true
+    wait "$ticker" 2>/dev/null || true
+  fi
+  ticker=
+}
+trap end_step EXIT
+
 require_system() {
   [ "$(id -u)" = 0 ] || die 'run this as root'
   [ -d /run/systemd/system ] || die 'this machine does not use systemd: run "node dist/bundle/control-plane.js serve" or "node dist/bundle/agent.js run" by another service manager'
@@ -42,6 +64,7 @@ check_settings() {
 install_release() {
   version=$("$node" -p "require('$release/package.json').version")
   local target=$prefix/$version
+  begin_step "copying the release to $target"
   if [ "$release" != "$target" ] && ! diff -rq --no-dereference "$release" "$target" >/dev/null 2>&1; then
     rm -rf "$target.new"
     mkdir -p "$prefix"
@@ -58,6 +81,7 @@ install_release() {
   fi
   ln -sfn "$version" "$prefix/$1.new"
   mv -T "$prefix/$1.new" "$prefix/$1"
+  end_step
 }
 
 # install_program PROGRAM ENTRY USER VARIABLE CONFIG: installs a command that runs as the service's user, with the same settings.
@@ -104,6 +128,7 @@ install_unit() {
 remove_program() {
   local program=$1 unit
   shift
+  begin_step "stopping and removing $program"
   # One by one: systemctl does nothing at all if an older release has not installed one of them.
   for unit in "$@"; do systemctl disable --now --quiet "$unit" 2>/dev/null || true; done
   for unit in "$@"; do rm -f "/etc/systemd/system/$unit"; done
@@ -111,6 +136,7 @@ remove_program() {
   systemctl daemon-reload
   systemctl reset-failed "$@" 2>/dev/null || true
   remove_unused_releases
+  end_step
 }
 
 remove_unused_releases() {
@@ -154,7 +180,12 @@ say_kept() {
 # restart_unit WHAT UNIT: restarts a unit and waits until it is ready. If it does not start, prints its last log lines.
 restart_unit() {
   local what=$1 unit=$2 began=$EPOCHSECONDS
-  if timeout 300 systemctl restart "$unit" 2>/dev/null; then return; fi
+  begin_step "waiting for $what to start"
+  if timeout 300 systemctl restart "$unit" 2>/dev/null; then
+    end_step
+    return
+  fi
+  end_step
   journalctl --sync 2>/dev/null || true
   journalctl --quiet --no-pager --output cat --since "@$began" "_SYSTEMD_UNIT=$unit" | tail -n 10 >&2 || true
   die "$what did not start, and systemd keeps trying; see its last log lines above, or all of them: journalctl -u $unit"

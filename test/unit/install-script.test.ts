@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -14,6 +14,18 @@ function bash(script: string): string {
   const setup = `set -euo pipefail; source ${LIBRARY}; config_dir=${folder}/etc; exec 2>&1; `;
   return execFileSync('bash', ['-c', setup + script], { encoding: 'utf8' });
 }
+
+it('a long step says that it goes on, at least every five seconds, and nothing once it has ended or failed', () => {
+  const quick = 'sleep() { command sleep 0.1; }; ';
+  const long = bash(
+    `${quick} begin_step 'copying it'; command sleep 0.5; begin_step 'waiting'; command sleep 0.5; end_step; command sleep 0.3; say done`,
+  );
+  expect(long).toMatch(/^(copying it, for \d+ seconds so far\n){2,}(waiting, for \d+ seconds so far\n){2,}done\n$/);
+  expect(bash(`${quick} (trap end_step EXIT; begin_step 'enrolling'; exit 0); command sleep 0.5`)).not.toContain(
+    'enrolling',
+  );
+  expect(readFileSync(LIBRARY, 'utf8')).toContain('while sleep 4 ');
+});
 
 describe('a removal', () => {
   const put = (name: string) => {
