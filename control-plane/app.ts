@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, statfsSync } from 'node:fs';
+import { dirname } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import type { CertificateTerm } from '../shared/certificate-term.js';
 import { systemClock, type Clock } from '../shared/clock.js';
@@ -264,7 +265,8 @@ function metricsOf(
   const { clock } = platform;
   const copyAges = () =>
     readCopies(database).map((place) => ({ target: place.target, ageMs: ageOf(place, clock.now()) }));
-  const facts = { backupOverdueMs: () => backups?.overdueMs ?? 0, certificates, copyAges };
+  const backupOverdueMs = () => backups?.overdueMs ?? 0;
+  const facts = { backupOverdueMs, diskFree: () => freeShareOf(database), certificates, copyAges };
   return new Metrics(facts, clock, countDestroyed(platform));
 }
 
@@ -352,6 +354,16 @@ function openEncryption(store: Store, { secretKey, secretKeyFile }: Config, cloc
   } catch (error) {
     store.close();
     throw error;
+  }
+}
+
+/** Returns how much of the disk of a file is free for this program, from 0 to 1; null: that cannot be read. */
+function freeShareOf(file: string): number | null {
+  try {
+    const { blocks, bavail } = statfsSync(dirname(file));
+    return blocks === 0 ? null : bavail / blocks;
+  } catch {
+    return null;
   }
 }
 

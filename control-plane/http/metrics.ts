@@ -52,6 +52,7 @@ export class Metrics {
   private readonly gauges = {
     info: this.gauge('control_plane_info', 'The version of the control plane; the value is always 1', 'version'),
     ready: this.gauge('ready', '1 if the database can be written, else 0'),
+    diskFree: this.gauge('disk_free_ratio', 'How much of the disk of the database is free, from 0 to 1'),
     backupOverdue: this.gauge('backup_overdue_seconds', 'How many seconds the scheduled backup is overdue'),
     copyAge: this.gauge('copy_age_seconds', 'How old the newest copy is that gpurent-copies has made', 'target'),
     certificates: this.gauge(
@@ -108,6 +109,8 @@ export class Metrics {
       certificates: () => readonly CertificateTerm[];
       /** Returns the age of the newest copy in each place; absent: there is no place. */
       copyAges?: () => readonly { target: string; ageMs: number }[];
+      /** Returns how much of the disk of the database is free, from 0 to 1; null: not known. */
+      diskFree: () => number | null;
     },
     private readonly clock: Pick<Clock, 'monotonic' | 'now'>,
     private destroyed: number,
@@ -173,6 +176,9 @@ export class Metrics {
     for (const gauge of Object.values(this.gauges)) gauge.reset();
     info.set({ version: VERSION }, 1);
     ready.set(overview ? 1 : 0);
+    const free = this.process.diskFree();
+    if (free === null) this.gauges.diskFree.remove();
+    else this.gauges.diskFree.set(free);
     backupOverdue.set(this.process.backupOverdueMs() / 1000);
     for (const { target, ageMs } of this.process.copyAges?.() ?? []) this.gauges.copyAge.set({ target }, ageMs / 1000);
     for (const { name: certificate, expiresAt } of this.process.certificates())

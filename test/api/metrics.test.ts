@@ -80,6 +80,8 @@ it('shows the age of each copy that gpurent-copies has made', async () => {
 
 it('says so while the database cannot be used', async () => {
   expect((await scrape())['gpurent_ready']).toBe(1);
+  const free = (await scrape())['gpurent_disk_free_ratio'] ?? NaN;
+  expect(free > 0 && free < 1).toBe(true);
   const { store } = test.core.platform;
   const transact = store.transact.bind(store);
   store.transact = () => {
