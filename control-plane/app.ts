@@ -12,11 +12,12 @@ import type { WorkerName } from './domain/worker-name.js';
 import { Gateway } from './grpc/gateway.js';
 import { HostTls } from './grpc/host-tls.js';
 import { readConsole } from './http/console/files.js';
+import { consoleInDrill } from './http/drill.js';
 import { Metrics } from './http/metrics.js';
 import { currentAddress, currentRequest } from './http/run-handlers.js';
 import { createHttpServer } from './http/server.js';
 import { closeHttp, listen } from './listen.js';
-import { issuerFetcher } from './outbound/fetch-issuer.js';
+import { fetchNothing, issuerFetcher } from './outbound/fetch-issuer.js';
 import { OpenIdClient } from './outbound/openid.js';
 import { webhookPoster, type OutboundOptions } from './outbound/post-webhook.js';
 import { SmtpTransport } from './mail/smtp.js';
@@ -65,6 +66,7 @@ import { beginTerm } from './services/connections/term.js';
 import { adoptNextKey, prepareNextKey, readNextKey } from './secret-key.js';
 import { backUp } from './store/backup.js';
 import { ageOf, readCopies } from './store/copies.js';
+import { isDrill } from './store/meta.js';
 import { ScheduledBackups } from './store/scheduled-backups.js';
 import { Store, type Tx } from './store/store.js';
 import { Workers, type Worker } from './workers/workers.js';
@@ -172,7 +174,8 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
   beginEventEpoch(store);
   const encryption = openEncryption(store, config, clock);
   const connections = new AgentConnections(clock);
-  const backups = config.backups ? new ScheduledBackups(store, config.backups, clock, logger) : undefined;
+  const drill = store.transact(isDrill);
+  const backups = config.backups && !drill ? new ScheduledBackups(store, config.backups, clock, logger) : undefined;
   const platform: Platform = {
     store,
     clock,
@@ -190,10 +193,10 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     publicGrpcAddress: config.publicGrpcAddress ?? null,
     abuse: config.abuse ?? {},
     webhookNetworks: config.webhookNetworks ?? [],
-    mail: config.mail ? new SmtpTransport(config.mail, clock) : null,
-    openId: openIdOf(config, clock, logger, overrides),
+    mail: config.mail && !drill ? new SmtpTransport(config.mail, clock) : null,
+    openId: openIdOf(config, clock, logger, overrides, drill),
     logs: new LogRelay(clock, ids, connections),
-    payments: config.payments?.() ?? manualPayments,
+    payments: (drill ? undefined : config.payments?.()) ?? manualPayments,
     destroyErrorsAfterMs: config.destroyErrorsAfterMs ?? null,
     defer,
     term: beginTerm(store, ids),
@@ -201,6 +204,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     workerRuns: new WorkerRuns(clock),
     settings: config.settings ?? [],
     backups: backups ?? null,
+    isDrill: drill,
     bootedAt: clock.monotonic(),
   };
   const webhooks = senderOf(platform, logger, overrides);
@@ -227,12 +231,12 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
       const shown = tls.http ? certificates?.identity : undefined;
       // A large fleet takes part of a second to read: nobody waits for that yet.
       fleetOf(platform).machines();
-      const consoleFiles = config.consoleFolder === undefined ? undefined : readConsole(config.consoleFolder);
+      const consoleFiles = readConsoleOf(config, drill);
       http = await createHttpServer(platform, logger, config.rateLimits, metrics, shown, consoleFiles);
       const hostSide = tls.grpc && certificates ? new HostTls(certificates, certificates.authority) : undefined;
       const addresses = {
         http: await listen(http, config.httpAddress),
-        grpc: await gateway.listen(config.grpcAddress, hostSide),
+        grpc: drill ? '' : await gateway.listen(config.grpcAddress, hostSide),
       };
       if (heartbeat) workers.start();
       backups?.start();
@@ -277,8 +281,9 @@ function jobsOf(
   logger: Logger,
   { mails, webhooks }: { mails: ReturnType<typeof mailWorkersOf>; webhooks: WebhookSender },
 ): Record<Job, Worker> {
+  const { isDrill: drill } = platform;
   return {
-    dispatch: () => dispatchCommands(platform, logger),
+    dispatch: () => (drill ? {} : dispatchCommands(platform, logger)),
     'time-outs': () => expireTransitions(platform),
     'wait-events': waitTellerOf(platform),
     'operator-events': operatorTellerOf(platform),
@@ -301,7 +306,7 @@ function jobsOf(
     'second-factors': factorRemoverOf(platform),
     mail: mails.send,
     purge: purgerOf(platform),
-    webhooks: () => webhooks.run(),
+    webhooks: () => (drill ? {} : webhooks.run()),
     'idle-log': () => ({ truncated: Number(platform.store.truncateIdleLog()) }),
   };
 }
@@ -324,13 +329,20 @@ function errorExpiryOf(platform: Platform): () => { destroyed: number } {
   return destroyErrorsAfterMs === null ? () => ({ destroyed: 0 }) : errorExpirerOf(platform, destroyErrorsAfterMs);
 }
 
+function readConsoleOf({ consoleFolder }: Config, drill: boolean): ReturnType<typeof readConsole> {
+  const files = consoleFolder === undefined ? undefined : readConsole(consoleFolder);
+  return files && drill ? consoleInDrill(files) : files;
+}
+
 function openIdOf(
   { webhookNetworks = [] }: Config,
   clock: Clock,
   logger: Logger,
   { webhooks }: Overrides,
+  drill: boolean,
 ): OpenIdClient {
-  return new OpenIdClient(issuerFetcher({ allowed: webhookNetworks, ...webhooks }), clock, logger);
+  const fetching = drill ? fetchNothing : issuerFetcher({ allowed: webhookNetworks, ...webhooks });
+  return new OpenIdClient(fetching, clock, logger);
 }
 
 function senderOf(platform: Platform, logger: Logger, { webhooks }: Overrides): WebhookSender {

@@ -157,9 +157,10 @@ program
   .command('restore <file>')
   .description('replace the database by a backup; the daemon must be stopped')
   .option('--accept-settings', 'start also where settings protect less than those of the backup')
-  .action((file: string, { acceptSettings = false }: { acceptSettings?: boolean }) => {
+  .option('--drill', 'to try it out: the control plane then reaches nothing outside')
+  .action((file: string, { acceptSettings = false, drill = false }: { acceptSettings?: boolean; drill?: boolean }) => {
     const { database, settings = [] } = parseConfig(readEnvironment());
-    const restored = restore(file, database, systemClock.now(), { acceptsSettings: acceptSettings });
+    const restored = restore(file, database, systemClock.now(), { acceptsSettings: acceptSettings, isDrill: drill });
     const kept = restored.replaced ? `; what was there before is ${restored.replaced}` : '';
     process.stdout.write(`${database} is restored from ${file}, at epoch ${restored.epoch}${kept}\n`);
     process.stdout.write(aboutSettings(restored.settings, settings, acceptSettings));

@@ -20,6 +20,7 @@ import { consolePageNotFound, consoleRoutes } from './console/routes.js';
 import { demandProofs } from './demand-proofs.js';
 import { boundConnections } from './connections.js';
 import { announceDeprecations } from './deprecations.js';
+import { announceDrill } from './drill.js';
 import { runHandlers } from './run-handlers.js';
 import { awaitCommits } from './await-commits.js';
 import { lingerAfterEarlyAnswers } from './early-answers.js';
@@ -134,6 +135,7 @@ export async function createHttpServer(
   boundConnections(app.server);
   setHeaders(app, platform);
   announceDeprecations(app);
+  if (platform.isDrill) announceDrill(app);
   lingerAfterEarlyAnswers(app, platform.clock);
   runHandlers(app, platform.store);
   awaitCommits(app, platform.store);

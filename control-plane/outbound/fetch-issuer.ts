@@ -25,6 +25,11 @@ export interface IssuerRequest {
 /** Sends a request about the sign-in at an issuer. Rejects with IssuerFailure. */
 export type FetchFromIssuer = (issuer: string, address: string, asked: IssuerRequest) => Promise<Response>;
 
+/** Sends nothing, in a drill. */
+export const fetchNothing: FetchFromIssuer = async () => {
+  throw new IssuerFailure('unreachable', 'a drill on a restored copy reaches no issuer');
+};
+
 /** Longer answers of issuers are refused: keys and tokens of people in thousands of groups fit. */
 const MOST_ANSWER_BYTES = 256 * 1024;
 

@@ -22,6 +22,8 @@ export function backUp(file: string, to: string): void {
 export interface RestoreOptions {
   /** Whether the next start takes settings that protect less than those of the backup. */
   acceptsSettings?: boolean;
+  /** Whether the control plane is to reach nothing outside: the restore is tried out. */
+  isDrill?: boolean;
 }
 
 /** What a restore has done. */
@@ -85,7 +87,7 @@ function stamp(
   file: string,
   now: number,
   above: number,
-  { acceptsSettings = false }: RestoreOptions,
+  { acceptsSettings = false, isDrill = false }: RestoreOptions,
 ): Omit<Restored, 'replaced'> {
   const database = new BetterSqlite3(file);
   try {
@@ -102,6 +104,9 @@ function stamp(
     set.run('event_epoch', String(epoch));
     if (acceptsSettings) database.exec(FORGET_UNACCEPTED);
     else set.run('settings_unaccepted', '1');
+    // The copy can be one of a drill.
+    if (isDrill) set.run('drill', String(now));
+    else database.exec("DELETE FROM meta WHERE key = 'drill'");
     const { resync, exhausted } = namesIn(database);
     database.exec(`UPDATE machines SET ${resync} = 1`);
     // An organization with an exhausted balance gets the full time to pay again.

@@ -13,6 +13,7 @@ export type MetaKey =
   | 'clock_seen'
   | 'clock_base'
   | 'ready_at'
+  | 'drill'
   | 'settings'
   | 'settings_unaccepted'
   | 'zones_version';
@@ -43,4 +44,9 @@ export function deleteMeta(tx: Tx, key: MetaKey): void {
 /** Returns when the database was restored from a backup, in milliseconds since 1970 UTC; 0: never. */
 export function restoredAt(tx: Tx): number {
   return Number(readMeta(tx, 'restored_at') ?? 0);
+}
+
+/** Returns whether the database was restored for a drill: nothing of it may reach the world outside. */
+export function isDrill(tx: Tx): boolean {
+  return readMeta(tx, 'drill') !== undefined;
 }

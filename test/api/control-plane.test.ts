@@ -1,9 +1,11 @@
-import { rmSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { describeSettings } from '../../control-plane/domain/setting.js';
 import { acceptSettings, backUp, restore } from '../../control-plane/store/backup.js';
+import { isDrill } from '../../control-plane/store/meta.js';
 import { migrations } from '../../control-plane/store/migrations/index.js';
+import { Store } from '../../control-plane/store/store.js';
 import { advanceUntil } from '../harness/advance-until.js';
 import { VERSION } from '../../shared/version.js';
 import { TestControlPlane } from '../harness/control-plane.js';
@@ -23,8 +25,14 @@ interface Shown {
 
 const folder = memoryFolder('gpurent-backups-');
 let test: TestControlPlane;
+/** How often a webhook has looked for its receiver. */
+let resolved = 0;
 beforeAll(async () => {
-  test = await TestControlPlane.start();
+  const resolve = async () => {
+    resolved += 1;
+    return [];
+  };
+  test = await TestControlPlane.start({ webhooks: { resolve } });
 });
 afterAll(async () => {
   await test.stop();
@@ -113,5 +121,49 @@ describe('after a restore', () => {
     // From then on as it pleases its operator.
     await test.restart();
     await restoreAndStart('open', { acceptsSettings: true });
+  });
+
+  it('for a drill it reaches nothing outside, and says so in every answer and on every page', async () => {
+    const { api, organizationId } = await test.renter();
+    await api.post('/v1/webhook-endpoints', { url: 'https://hooks.example/' });
+    const happens = async () => {
+      await test.operator.post(`/v1/operator/organizations/${organizationId}/credits`, {
+        amount_micro: 1,
+        reason: 'x',
+      });
+      for (let turn = 0; turn < 3; turn++) test.advance(1_000);
+    };
+    await happens();
+    expect(resolved).toBeGreaterThan(0);
+    const drilled = join(folder, 'drilled.db');
+    backUp(test.databaseFile, drilled);
+    mkdirSync(join(folder, 'console/assets'), { recursive: true });
+    writeFileSync(join(folder, 'console/index.html'), '<html><body class="a"><div id="root"></div></body></html>');
+    writeFileSync(join(folder, 'console/index.html.br'), 'without the banner');
+    await test.core.stop();
+    restore(drilled, test.databaseFile, test.clock.now(), { isDrill: true, acceptsSettings: true });
+    const payments = () => {
+      throw new Error('the payment provider is opened');
+    };
+    await test.boot({ payments, consoleFolder: join(folder, 'console') });
+    const before = resolved;
+    await happens();
+    expect(resolved).toBe(before);
+    expect(test.grpcAddress).toBe('');
+    expect(test.core.platform).toMatchObject({ mail: null, backups: null });
+    expect((await fetch(`${test.url}/healthz`)).headers.get('gpurent-drill')).toBe('yes');
+    for (const path of ['/', '/instances', '/sign-in']) {
+      const page = await fetch(`${test.url}${path}`, { headers: { 'Accept-Encoding': 'br' } });
+      expect(await page.text()).toMatch(/<body[^>]*><p role="status"><strong>This is a drill on a restored copy/);
+    }
+    // A copy of a drill, restored without one, is none.
+    backUp(test.databaseFile, join(folder, 'of-drill.db'));
+    await test.core.stop();
+    restore(join(folder, 'of-drill.db'), test.databaseFile, test.clock.now());
+    const store = new Store(test.databaseFile, test.clock);
+    expect(store.transact(isDrill)).toBe(false);
+    store.close();
+    restore(drilled, test.databaseFile, test.clock.now(), { isDrill: true });
+    await test.boot();
   });
 });

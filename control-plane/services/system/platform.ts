@@ -63,6 +63,8 @@ export interface Platform {
   settings: readonly Setting[];
   /** The scheduled backups; null: none are scheduled. */
   backups: Pick<ScheduledBackups, 'state'> | null;
+  /** Whether the database was restored for a drill: nothing reaches hosts, mail servers, webhooks, issuers or payment providers. */
+  isDrill: boolean;
   /** When this process started, in milliseconds of the monotonic clock. */
   bootedAt: number;
 }
