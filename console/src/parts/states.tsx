@@ -1,6 +1,6 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { remedyOf } from '../data/remedies.js';
+import { remedyOf, type Remedy } from '../data/remedies.js';
 import { ApiError } from '../data/api.js';
 import { Button } from './button.js';
 import styles from './states.module.css';
@@ -16,15 +16,19 @@ export function Empty({ title, children, action }: { title: string; children?: R
   );
 }
 
+/** How a remedy is led to. The usual one leaves the page, and what was typed into it. */
+type RemedyLink = (props: { remedy: Remedy }) => ReactNode;
+
 interface ErrorProps {
   error: unknown;
   retry?: () => void;
+  remedyLink?: RemedyLink;
   /** What else is wrong. */
   children?: ReactNode;
 }
 
 /** An error: the server's message as it is, what to do, and the id by which an operator finds the request. */
-export function ErrorBox({ error, retry, children }: ErrorProps) {
+export function ErrorBox({ error, retry, remedyLink: Way = LeavingLink, children }: ErrorProps) {
   const remedy = remedyOf(error);
   const isOfApi = error instanceof ApiError;
   return (
@@ -33,7 +37,7 @@ export function ErrorBox({ error, retry, children }: ErrorProps) {
       {children}
       {(remedy !== undefined || retry !== undefined) && (
         <p className={styles.remedies}>
-          {remedy && <a href={remedy.href}>{remedy.words}</a>}
+          {remedy && <Way remedy={remedy} />}
           {retry && <Button onClick={retry}>Try again</Button>}
         </p>
       )}
@@ -44,6 +48,10 @@ export function ErrorBox({ error, retry, children }: ErrorProps) {
       )}
     </div>
   );
+}
+
+function LeavingLink({ remedy }: { remedy: Remedy }) {
+  return <a href={remedy.href}>{remedy.words}</a>;
 }
 
 export function messageOf(error: unknown): string {

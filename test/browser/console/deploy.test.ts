@@ -240,6 +240,9 @@ it('asks again what it costs, and takes no price that was not shown', async () =
   await reprice(3_000_000);
   await page.getByRole('button', { name: 'Deploy' }).click();
   await page.waitForSelector('aside >> text=OFFER_TOO_EXPENSIVE');
+  // Another machine is chosen on this page, so that what was typed stays.
+  const another = page.locator('aside [role=alert]').getByRole('link', { name: 'Choose another machine' });
+  expect(await another.getAttribute('href')).toBe(`/deploy?template=${template?.id}`);
   lookAgain();
   await page.waitForSelector('aside >> text=The price has risen. It was $2.50/h');
   expect((await renter.api.get<{ items: unknown[] }>('/v1/instances')).items).toEqual([]);

@@ -6,7 +6,7 @@ import { api } from '../../data/api.js';
 import type { DeployRequest, Estimate } from '../../data/models.js';
 import { useOneRequest } from '../../data/one-request.js';
 import { instance as instanceQuery, instances } from '../../data/queries.js';
-import { remedyOfCode } from '../../data/remedies.js';
+import { remedyOfCode, type Remedy } from '../../data/remedies.js';
 import { Button } from '../../parts/button.js';
 import { Facts } from '../../parts/facts.js';
 import { limitFacts } from '../../parts/limit-facts.js';
@@ -56,11 +56,11 @@ export function Summary({ request, lacks, isWrong, onDeployed }: Props) {
         <h2>Summary</h2>
         {lacks && <p>{LACKS[lacks]}</p>}
         {!lacks && isWrong && <p>Something that you have typed is wrong; it says so beside it.</p>}
-        {error && <ErrorBox error={error} retry={askAgain} />}
+        {error && <ErrorBox error={error} retry={askAgain} remedyLink={StayingLink} />}
         {estimate && since !== undefined && <Figures estimate={estimate} since={since} />}
         {!estimate && !error && !lacks && (isAsked || !isWrong) && <Skeleton rows={3} />}
         {request && <Limits request={request} />}
-        {deploy.error && !shown.hasRisen && <ErrorBox error={deploy.error} />}
+        {deploy.error && !shown.hasRisen && <ErrorBox error={deploy.error} remedyLink={StayingLink} />}
         {isAgain && !deploy.isPending && <Unanswered />}
         {shown.hasRisen && shown.price && <Risen before={shown.price} onAccept={accept} />}
         <Button
@@ -175,18 +175,25 @@ function Refusal({ code, message }: { code: string; message: string }) {
   return (
     <Notice kind="warning">
       <p>{message}</p>
-      {remedy?.href === '/market' && (
-        <Link to="/deploy" search={({ template }) => (template === undefined ? {} : { template })}>
-          {remedy.words}
-        </Link>
-      )}
-      {/* In another window: what was typed here stays. */}
-      {remedy && remedy.href !== '/market' && (
-        <a href={addressForNewTab(remedy.href)} target="_blank" rel="noreferrer">
-          {remedy.words}
-        </a>
-      )}
+      {remedy && <StayingLink remedy={remedy} />}
     </Notice>
+  );
+}
+
+/** Leads to a remedy so that what was typed here stays: to another machine on this page, to all else in another window. */
+function StayingLink({ remedy: { words, href } }: { remedy: Remedy }) {
+  if (href === '/market')
+    return (
+      <Link to="/deploy" search={({ template }) => (template === undefined ? {} : { template })}>
+        {words}
+      </Link>
+    );
+  // It leads back here, with what was typed.
+  if (href.startsWith('/account/prove')) return <a href={href}>{words}</a>;
+  return (
+    <a href={addressForNewTab(href)} target="_blank" rel="noreferrer">
+      {words}
+    </a>
   );
 }
 
