@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventually } from '../../scripts/eventually.js';
 import { World } from '../contract/world.js';
 import { statusIs } from '../harness/control-plane.js';
 import { DAY_MS, DISK_MICRO, GPU_MICRO, HOUR_MS, makePoor } from '../harness/poor.js';
@@ -297,6 +298,22 @@ describe('operators are told', () => {
     test.advance(MINUTE_MS);
     const events = told('command.stuck');
     expect(events.map(({ data }) => [data['instance_id'], data['command']])).toEqual([[id, 'stop']]);
+    agent.close();
+  });
+
+  it('of a deploy that is stuck, once', async () => {
+    const { test, admin } = world;
+    const { agent, body } = await world.host({ automatic: false });
+    const told = listening(test);
+    const { id } = await admin.api.post<{ id: string }>('/v1/instances', body);
+    await eventually('the command', () => agent.held.length > 0);
+    test.advance(14 * MINUTE_MS);
+    expect(told('command.stuck')).toEqual([]);
+    test.advance(MINUTE_MS);
+    test.advance(MINUTE_MS);
+    test.advance(MINUTE_MS);
+    const events = told('command.stuck');
+    expect(events.map(({ data }) => [data['instance_id'], data['command']])).toEqual([[id, 'provision']]);
     agent.close();
   });
 });
