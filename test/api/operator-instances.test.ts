@@ -5,7 +5,8 @@ import { World, type Refused } from '../contract/world.js';
 import { eventually } from '../../scripts/eventually.js';
 import { statusIs } from '../harness/control-plane.js';
 import { operatedInstances } from '../../control-plane/services/actions/operator-list.js';
-import { restOf } from '../../control-plane/services/system/pages.js';
+import { operatedOffers } from '../../control-plane/services/catalogue/operated-offers.js';
+import { newestFirst, restOf } from '../../control-plane/services/system/pages.js';
 import { query } from '../../control-plane/store/sql.js';
 
 const REASON = 'it mines coins for others';
@@ -242,6 +243,25 @@ describe('pages of the list', () => {
   ] as const)('with %j are read from an index, in their order', (filter, index) => {
     const { rows, order } = operatedInstances(filter);
     const { sql, parameters } = restOf(rows, {}, order.by).limit(1).compile();
+    const database = new BetterSqlite3(world.test.databaseFile, { readonly: true });
+    const plan = database.prepare<unknown[], { detail: string }>(`EXPLAIN QUERY PLAN ${sql}`).all(...parameters);
+    database.close();
+    const steps = plan.map(({ detail }) => detail);
+    expect(steps).toContain(index);
+    expect(steps.filter((step) => step.startsWith('USE TEMP B-TREE'))).toEqual([]);
+  });
+});
+
+describe('the offers of everybody', () => {
+  it.each([
+    [{}, 'SCAN offers USING INDEX offers_by_age'],
+    [{ withdrawn: true }, 'SCAN offers USING INDEX offers_withdrawn'],
+    [{ withdrawn: false }, 'SCAN offers USING INDEX offers_open_by_age'],
+    [{ gpu_model: 'H100' }, 'SEARCH offers USING INDEX offers_of_model (gpu_model=?)'],
+    [{ gpu_model: 'H100', withdrawn: false }, 'SEARCH offers USING INDEX offers_open_of_model (gpu_model=?)'],
+    [{ machine_id: 'm' }, 'SEARCH offers USING INDEX offers_of_machine (machine_id=?)'],
+  ] as const)('with %j are read from an index, in their order', (filter, index) => {
+    const { sql, parameters } = restOf(operatedOffers(filter), {}, newestFirst().by).limit(1).compile();
     const database = new BetterSqlite3(world.test.databaseFile, { readonly: true });
     const plan = database.prepare<unknown[], { detail: string }>(`EXPLAIN QUERY PLAN ${sql}`).all(...parameters);
     database.close();

@@ -28,19 +28,20 @@ const IS_OF_PRESENT_MACHINE = sql<boolean>`EXISTS (
 )`;
 
 /** Lists offers in every state for an operator, newest first. */
-export function allOffers(
-  platform: Platform,
-  { machine_id, gpu_model, withdrawn, ...request }: PageRequest & OperatedOfferFilter,
-): Page<OperatedOffer> {
+export function allOffers(platform: Platform, request: PageRequest & OperatedOfferFilter): Page<OperatedOffer> {
+  return platform.store.transact((tx) => {
+    const { items, ...rest } = pageOf(tx, operatedOffers(request), request, newestFirst());
+    return { ...rest, items: items.map((offer) => describeForOperator(platform, tx, offer)) };
+  });
+}
+
+/** Selects the offers that a filter matches. Each mixture is read from an index, in the order of the list. */
+export function operatedOffers({ machine_id, gpu_model, withdrawn }: OperatedOfferFilter) {
   let all = query.selectFrom('offers').selectAll();
   if (machine_id !== undefined) all = all.where('machine_id', '=', machine_id);
   if (gpu_model !== undefined) all = all.where('gpu_model', '=', gpu_model);
   if (withdrawn === true) all = all.where('withdrawn_at', 'is not', null);
-  if (withdrawn === false) all = all.where('withdrawn_at', 'is', null).where(IS_OF_PRESENT_MACHINE);
-  return platform.store.transact((tx) => {
-    const { items, ...rest } = pageOf(tx, all, request, newestFirst());
-    return { ...rest, items: items.map((offer) => describeForOperator(platform, tx, offer)) };
-  });
+  return withdrawn === false ? all.where('withdrawn_at', 'is', null).where(IS_OF_PRESENT_MACHINE) : all;
 }
 
 /** Returns the details of an offer with the prices at which it is rented. */
