@@ -43,12 +43,12 @@ import { silentHosts } from './0042-silent-hosts.js';
 import { strangers } from './0043-strangers.js';
 import { ownedGpus } from './0044-owned-gpus.js';
 import { runKeys } from './0045-run-keys.js';
-import { networks } from './0048-networks.js';
-import { keyFingerprints } from './0052-key-fingerprints.js';
 import { slowMachines } from './0046-slow-machines.js';
-import { leastCuda } from './0053-least-cuda.js';
-import { acceptedDomains } from './0049-accepted-domains.js';
-import { missingGpus } from './0050-missing-gpus.js';
+import { networks } from './0047-networks.js';
+import { acceptedDomains } from './0048-accepted-domains.js';
+import { missingGpus } from './0049-missing-gpus.js';
+import { keyFingerprints } from './0050-key-fingerprints.js';
+import { leastCuda } from './0051-least-cuda.js';
 
 export interface Migration {
   name: string;
@@ -102,10 +102,10 @@ export const migrations: readonly Migration[] = [
   { name: '0043-strangers', sql: strangers },
   { name: '0044-owned-gpus', sql: ownedGpus },
   { name: '0045-run-keys', sql: runKeys },
-  { name: '0048-networks', sql: networks },
-  { name: '0052-key-fingerprints', sql: keyFingerprints },
   { name: '0046-slow-machines', sql: slowMachines },
-  { name: '0053-least-cuda', sql: leastCuda },
-  { name: '0049-accepted-domains', sql: acceptedDomains },
-  { name: '0050-missing-gpus', sql: missingGpus },
+  { name: '0047-networks', sql: networks },
+  { name: '0048-accepted-domains', sql: acceptedDomains },
+  { name: '0049-missing-gpus', sql: missingGpus },
+  { name: '0050-key-fingerprints', sql: keyFingerprints },
+  { name: '0051-least-cuda', sql: leastCuda },
 ];
