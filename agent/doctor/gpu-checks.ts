@@ -1,13 +1,15 @@
 import { execFile } from 'node:child_process';
-import { access } from 'node:fs/promises';
+import { access, readFile, readdir, stat } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import type { Clock } from '../../shared/clock.js';
 import type { AgentConfig } from '../config.js';
 import type { GpuDriver } from '../host/gpus/driver.js';
 import { Engine } from '../runtime/docker/engine.js';
 import { bad, doubtful, good, type Check, type Finding } from './finding.js';
+import { judgeToolkit } from './toolkit.js';
 
 const run = promisify(execFile);
+const CDI_FOLDERS = ['/etc/cdi', '/var/run/cdi'];
 const HOOKS = ['nvidia-container-runtime-hook', 'nvidia-container-toolkit'];
 
 /** Returns the checks of the GPUs and, for NVIDIA, of the container toolkit and the kernel log. */
@@ -26,7 +28,9 @@ export function gpuChecks(config: AgentConfig, gpus: GpuDriver, clock: Clock): C
 async function checkGpus(driver: GpuDriver): Promise<Finding[]> {
   const { gpus, driverVersion, cudaVersion } = await driver.inventory();
   if (gpus.length === 0) return [bad('none found', 'run nvidia-smi to see why')];
-  const versions = good(`${gpus.length} GPUs, driver ${driverVersion || 'none'}, CUDA ${cudaVersion || 'none'}`);
+  const versions = good(
+    `${gpus.length} ${gpus.length === 1 ? 'GPU' : 'GPUs'}, driver ${driverVersion || 'none'}, CUDA ${cudaVersion || 'none'}`,
+  );
   return [
     versions,
     ...gpus.map(({ index, uuid, model, healthy, reason }) =>
@@ -47,17 +51,34 @@ async function checkToolkit(config: AgentConfig, attach: string, clock: Clock): 
           'run: nvidia-ctk cdi generate --device-name-strategy=uuid --output=/etc/cdi/nvidia.yaml',
         );
   }
-  const { Runtimes = {} } = await new Engine(config.dockerSocket, clock).info();
-  const found = await run('sh', ['-c', HOOKS.map((name) => `command -v ${name}`).join(' || ')]).then(
-    () => true,
-    () => false,
+  const { Runtimes = {}, ServerVersion } = await new Engine(config.dockerSocket, clock).info();
+  return judgeToolkit({
+    docker: ServerVersion,
+    hasRuntime: 'nvidia' in Runtimes,
+    hookSince: await sinceOf(await pathOf(...HOOKS)),
+    dockerSince: await sinceOf(config.dockerPidFile),
+    hasCli: (await pathOf('nvidia-container-cli')) !== null,
+    config: await readFile('/etc/nvidia-container-runtime/config.toml', 'utf8').catch(() => ''),
+    hasCdi: (await Promise.all(CDI_FOLDERS.map((folder) => readdir(folder).catch(() => [])))).flat().some(isNvidias),
+  });
+}
+
+const isNvidias = (name: string) => name.includes('nvidia');
+
+/** Returns the path of the first of these programs; null: there is none. */
+async function pathOf(...names: readonly string[]): Promise<string | null> {
+  const look = ['-c', names.map((name) => `command -v ${name}`).join(' || ')];
+  const { stdout } = await run('sh', look).catch(() => ({ stdout: '' }));
+  return stdout.trim() || null;
+}
+
+/** Returns when a file was put in its place; null: it is not there. */
+async function sinceOf(file: string | null): Promise<number | null> {
+  if (file === null) return null;
+  return stat(file).then(
+    ({ ctimeMs }) => ctimeMs,
+    () => null,
   );
-  return 'nvidia' in Runtimes || found
-    ? good('Docker can attach GPUs to containers')
-    : bad(
-        'Docker cannot attach GPUs to containers',
-        'install nvidia-container-toolkit, then: nvidia-ctk runtime configure --runtime=docker, and restart Docker',
-      );
 }
 
 /**

@@ -35,6 +35,7 @@ export class NvidiaRig {
   constructor(readonly gpus: RigGpu[]) {
     for (const name of ['bin', 'hooks']) mkdirSync(join(this.folder, name));
     this.program('nvidia-container-runtime-hook', HOOK(this.folder));
+    this.program('nvidia-container-cli', '#!/bin/sh\n');
     this.program('nvidia-smi', SMI(this.folder));
     this.program('dmesg', `#!/bin/sh\ncat "${this.folder}/kernel.log"\n`);
     this.logKernel('');

@@ -1,0 +1,23 @@
+import { expect, it } from 'vitest';
+import { judgeToolkit, type ToolkitFacts } from '../../agent/doctor/toolkit.js';
+
+const WELL: ToolkitFacts = {
+  ...{ docker: '24.0.7', hasRuntime: true, hookSince: 1_000, dockerSince: 2_000, hasCli: true },
+  ...{ config: '[nvidia-container-runtime]\n#mode = "cdi"\nmode = "auto"\n', hasCdi: false },
+};
+const CDI = { config: '[nvidia-container-runtime]\nmode = "cdi"\n' };
+
+it.each<[Partial<ToolkitFacts>, 'good' | 'doubtful' | 'bad', RegExp]>([
+  [{}, 'good', /^Docker can attach/],
+  [{ hasRuntime: false }, 'good', /^Docker can attach/],
+  [{ dockerSince: null }, 'good', /^Docker can attach/],
+  [{ hasRuntime: false, hookSince: null }, 'bad', /^Docker cannot attach/],
+  [{ hookSince: null }, 'bad', /does not find nvidia-container-runtime-hook/],
+  [{ hasCli: false }, 'bad', /nvidia-container-cli is missing/],
+  [{ hookSince: 3_000 }, 'doubtful', /started before the container toolkit/],
+  [CDI, 'bad', /CDI, which Docker 24\.0\.7 does not know/],
+  [{ ...CDI, docker: '28.1.0' }, 'bad', /no CDI device is described/],
+  [{ ...CDI, docker: '28.1.0', hasCdi: true }, 'good', /^Docker can attach/],
+])('the container toolkit with %j is %s', (facts, verdict, what) => {
+  expect(judgeToolkit({ ...WELL, ...facts })).toMatchObject({ verdict, what: expect.stringMatching(what) as string });
+});
