@@ -8,7 +8,6 @@ import { Failure, troubleOf } from '../domain/failure.js';
 import type { UnansweredCall } from '../domain/unanswered-call.js';
 import type { GpuDriver } from '../host/gpus/driver.js';
 import type { Canary } from '../canary/canary.js';
-import type { HostNeeds } from '../host/needs.js';
 import type { Attempt } from './attempt.js';
 import type { GpuAccess } from './gpu-access.js';
 import type { Journal } from '../journal/journal.js';
@@ -33,7 +32,7 @@ export interface Dependencies {
   guardedPorts: GuardedPorts;
   canary: Pick<Canary, 'answers' | 'obstacle'>;
   journal: Pick<Journal, 'obstacle'>;
-  needs: Pick<HostNeeds, 'obstacle'>;
+  needs: { readonly obstacle: string };
   clock: Clock;
   logger: Logger;
   /** The log for operations that are retried. */
