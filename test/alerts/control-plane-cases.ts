@@ -11,6 +11,7 @@ import { PUBLIC_URL, statusIs, type Renter, type TestControlPlane } from '../har
 import type { FakeAgent } from '../harness/fake-agent.js';
 import { TestSmtp } from '../harness/smtp.js';
 import { HOUR_MS, MINUTE_MS, type AlertCase } from './cases.js';
+import { gpuCases, machineOf } from './gpu-cases.js';
 import type { Installation } from './installation.js';
 import { oldCopy } from './old-copy.js';
 
@@ -48,11 +49,6 @@ async function failDeploy(agent: FakeAgent, { api }: Renter, body: Deploy, code:
 /** The connection that is the control plane's own. */
 const connectionOf = (test: TestControlPlane) =>
   (test.core.platform.store as unknown as { connection: BetterSqlite3.Database }).connection;
-
-const machineOf = (test: TestControlPlane, agent: FakeAgent) =>
-  test.operator.get<{ connected: boolean; gpus: { healthy: boolean; reason: string | null }[] }>(
-    `/v1/operator/machines/${agent.hostId}`,
-  );
 
 const down: AlertCase = {
   how: 'the daemon has ended',
@@ -264,48 +260,6 @@ const failingCommands: AlertCase[] = [
   },
 ];
 
-const unhealthyGpus: AlertCase = {
-  how: 'a host says that a GPU is not sound',
-  summary: /^1 GPU\(s\) are unhealthy: nobody can rent them/,
-  async provoke({ controlPlane: test }) {
-    const agent = await test.host({ gpus: 2 });
-    const [gpu = {}] = agent.inventory['gpus'] as object[];
-    const say = (state: { healthy: boolean; reason: string }) => {
-      Object.assign(gpu, state);
-      agent.beat();
-    };
-    say({ healthy: false, reason: 'XID 79' });
-    await eventually('its reason to be told', async () =>
-      (await machineOf(test, agent)).gpus.some(({ healthy, reason }) => !healthy && reason === 'XID 79'),
-    );
-    return async () => say({ healthy: true, reason: '' });
-  },
-};
-
-const missingGpus: AlertCase = {
-  how: 'the driver of a host no longer lists a GPU',
-  summary: /^1 GPU\(s\) are gone/,
-  async provoke({ controlPlane: test }) {
-    const agent = await test.host({ gpus: 1 });
-    const gpus = agent.inventory['gpus'] as object[];
-    agent.beat({ gpus: gpus.map((gpu) => ({ ...gpu, healthy: false, reason: 'not listed', missing: true })) });
-    return async () => agent.beat();
-  },
-};
-
-const disputedGpus: AlertCase = {
-  how: 'a host reports a GPU that belongs to another machine',
-  summary: /^1 GPU\(s\) are reported by two machines/,
-  async provoke({ controlPlane: test }) {
-    const agent = await test.host({ gpus: 1 });
-    const later = await test.host({ givenGpus: agent.inventory['gpus'] as { uuid: string }[] });
-    return async () => {
-      await test.operator.post(`/v1/operator/machines/${later.hostId}/assign-gpus`, {});
-      agent.say({ heartbeat: { dockerAvailable: true, gpus: [], diskFreeGb: 1_000 } });
-    };
-  },
-};
-
 const lateSettlement: AlertCase = {
   how: 'one organization cannot be settled, of two',
   summary: /^Balances are settled [3-5]m .* late$/,
@@ -429,9 +383,7 @@ export const controlPlaneCases: Readonly<Record<string, readonly AlertCase[]>> =
   GpurentQuarantine: [quarantine],
   GpurentStopIgnored: [ignoredStop],
   GpurentCommandsFailing: failingCommands,
-  GpurentGpusUnhealthy: [unhealthyGpus],
-  GpurentGpusMissing: [missingGpus],
-  GpurentGpusDisputed: [disputedGpus],
+  ...gpuCases,
   GpurentSettlementLags: [lateSettlement],
   GpurentWorkerFailing: [failingWorker],
   GpurentMailWaits: [mailWaits],
