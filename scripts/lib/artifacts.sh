@@ -86,3 +86,18 @@ make_kept_guest_tools() {
   touch "$guest_tools/init"
 }
 make_guest_tools_in() { scripts/build-guest-tools "$1"; } # FOLDER
+
+litestream_version=1.0.1
+litestream_sum=bbd8b9baa5bd9ae35318bececace384247b71fed4269a3e3cb8a8ac3f6c957bb
+
+# keep_litestream: sets `kept` to the program Litestream, for the processor of this machine.
+keep_litestream() { keep litestream make_litestream <(echo "$litestream_version $litestream_sum"); }
+make_litestream() { # FILE
+  local folder=$1.package
+  mkdir -p "$folder"
+  (cd "$folder" && npm pack --silent "@flydotio/litestream-linux-x64@$litestream_version" >/dev/null && tar -xzf ./*.tgz) ||
+    die 'Litestream cannot be fetched from the npm registry'
+  echo "$litestream_sum  $folder/package/litestream" | sha256sum --check --status || die 'what the npm registry has is not Litestream'
+  install -m 755 "$folder/package/litestream" "$1"
+  rm -rf "$folder"
+}

@@ -85,6 +85,7 @@ making_lane() {
 }
 make_tools() {
   make_kept_guest_tools
+  keep_litestream
   require_commands ip=iproute2 crun=crun minisign=minisign mkfs.btrfs=btrfs-progs rsync=rsync tmux=tmux docker-registry=docker-registry htpasswd=apache2-utils
   require_dockerd
   require_image_makers
@@ -116,8 +117,12 @@ with_docker() {
 docker_tests() { with_docker docker_files; }
 # Three files at a time, then those that all others on the engine would notice.
 docker_files() {
-  tests docker vitest docker
-  tests docker-alone vitest docker-alone
+  tests docker vitest_on_docker docker
+  tests docker-alone vitest_on_docker docker-alone
+}
+vitest_on_docker() {
+  keep_litestream
+  GPURENT_TEST_LITESTREAM=$kept vitest "$@"
 }
 
 # For scripts/record-cli.
@@ -197,7 +202,7 @@ run_red_files_again() {
 run_again() {
   say "red, once more alone: ${*:2}"
   case "$1" in
-  docker*) in_sandbox with_docker tests "again-$1" vitest "$1" --no-file-parallelism "${@:2}" ;;
+  docker*) in_sandbox with_docker tests "again-$1" vitest_on_docker "$1" --no-file-parallelism "${@:2}" ;;
   *) tests "again-$1" vitest "$1" --no-file-parallelism "${@:2}" ;;
   esac
 }

@@ -4,7 +4,6 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { beginTerm, isSuperseded } from '../../control-plane/services/connections/term.js';
 import { restore } from '../../control-plane/store/backup.js';
@@ -14,9 +13,8 @@ import { systemClock } from '../../shared/clock.js';
 import { randomIds } from '../../shared/ids.js';
 import { eventually } from '../../scripts/eventually.js';
 
-const PROGRAM = fileURLToPath(
-  new URL(`../../node_modules/@flydotio/litestream-${process.platform}-${process.arch}/litestream`, import.meta.url),
-);
+/** Where the scripts have put it. */
+const PROGRAM = process.env['GPURENT_TEST_LITESTREAM'] ?? 'litestream';
 
 let folder: string;
 let settings: string;
