@@ -122,7 +122,7 @@ docker_files() {
 }
 vitest_on_docker() {
   keep_litestream
-  GPURENT_TEST_LITESTREAM=$kept vitest "$@"
+  TEST_LITESTREAM=$kept vitest "$@"
 }
 
 # For scripts/record-cli.

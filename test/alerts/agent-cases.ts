@@ -1,4 +1,5 @@
 import { expect } from 'vitest';
+import { DAY_MS } from '../../shared/time.js';
 import type { InstanceBody } from '../harness/api-client.js';
 import { advanceUntil } from '../harness/advance-until.js';
 import { makePublicKey } from '../harness/keys.js';
@@ -146,6 +147,19 @@ const diskLow = onAgent(
   },
 );
 
+const certificateEnds = onAgent(
+  {
+    how: 'the certificate of its guarded ports ends in a week',
+    summary: /^The certificate "web" of gpu1 is valid for 6d 23h \d+m \d+s$/,
+  },
+  async (agent) => {
+    agent.certificates = [{ name: 'web', expiresAt: Date.now() + 7 * DAY_MS - 1_000 }];
+    return async () => {
+      agent.certificates = [];
+    };
+  },
+);
+
 /** By alert. */
 export const agentCases: Readonly<Record<string, readonly AlertCase[]>> = {
   GpurentAgentDisconnected: [revoked],
@@ -153,4 +167,5 @@ export const agentCases: Readonly<Record<string, readonly AlertCase[]>> = {
   GpurentDockerCallHangs: [callHangs],
   GpurentHostUnreachable: [fullJournal, silentSsh],
   GpurentHostDiskLow: [diskLow],
+  GpurentHostCertificateExpires: [certificateEnds],
 };

@@ -11,6 +11,7 @@ import { PUBLIC_URL, statusIs, type Renter, type TestControlPlane } from '../har
 import type { FakeAgent } from '../harness/fake-agent.js';
 import { TestSmtp } from '../harness/smtp.js';
 import { HOUR_MS, MINUTE_MS, type AlertCase } from './cases.js';
+import { certificateEnds } from './certificate-case.js';
 import { gpuCases, machineOf } from './gpu-cases.js';
 import type { Installation } from './installation.js';
 import { oldCopy } from './old-copy.js';
@@ -62,6 +63,7 @@ const down: AlertCase = {
 const fullDatabase: AlertCase = {
   how: 'the disk of the database is full',
   summary: /^The database cannot be written, so nothing can be changed$/,
+  also: ['GpurentDiskLow'],
   async provoke(installation) {
     const { controlPlane: test, disks } = installation;
     const isReady = async () => (await test.api.request('GET', '/readyz')).status === 200;
@@ -74,6 +76,25 @@ const fullDatabase: AlertCase = {
       await installation.pass(1_000);
       expect(await isReady()).toBe(true);
     };
+  },
+};
+
+const fewBytes: AlertCase = {
+  how: 'little is left of the disk of the database',
+  summary: /^The disk of the database is nearly full: [5-9]\.\d+% are free$/,
+  async provoke({ disks: { database } }) {
+    database.fillUpTo(3 * 1024 * 1024);
+    return async () => database.makeRoom();
+  },
+};
+
+const clockSet: AlertCase = {
+  how: 'the clock is set by two minutes',
+  summary:
+    /^The clock of the control plane was wrong or is, and what cannot be undone waits until an operator confirms it$/,
+  async provoke({ controlPlane: test }) {
+    test.clock.step(2 * MINUTE_MS);
+    return () => test.operator.post('/v1/operator/clock/confirm');
   },
 };
 
@@ -376,6 +397,9 @@ const busy: AlertCase = {
 export const controlPlaneCases: Readonly<Record<string, readonly AlertCase[]>> = {
   GpurentDown: [down],
   GpurentNotReady: [fullDatabase],
+  GpurentDiskLow: [fewBytes],
+  GpurentClockUntrusted: [clockSet],
+  GpurentCertificateExpires: [certificateEnds],
   GpurentBackupOverdue: overdueBackups,
   GpurentCopyOld: [oldCopy],
   GpurentHostAway: [hostsAway, hostDeleted],

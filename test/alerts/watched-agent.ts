@@ -12,6 +12,7 @@ import type { Identity } from '../../agent/link/identity.js';
 import { EngineWatch } from '../../agent/runtime/docker/docker-watch.js';
 import { Engine } from '../../agent/runtime/docker/engine.js';
 import { eventually } from '../../scripts/eventually.js';
+import type { CertificateTerm } from '../../shared/certificate-term.js';
 import { silentLogger } from '../../shared/logger.js';
 import { agentOnFakes } from '../harness/agent-on-fakes.js';
 import { BusyGpus } from '../harness/busy-gpus.js';
@@ -30,6 +31,7 @@ export class WatchedAgent {
   readonly stateDisk = new SmallDisk('16m');
   readonly runtime: FakeRuntime;
   readonly gpus = new BusyGpus(1, 'test');
+  certificates: CertificateTerm[] = [];
   docker!: DockerDouble;
   metricsAddress = '';
   private readonly folder = mkdtempSync(join(tmpdir(), 'gpurent-watched-'));
@@ -95,6 +97,7 @@ export class WatchedAgent {
         journal,
         canary,
         dial: dialer(() => this.identity),
+        certificates: () => this.certificates,
         diskFreeGb: () => diskFreeGb(this.dataDisk.path),
         describe: () => this.describe(),
         upkeep: { 'the canary': () => canary.lookAgain(), 'the journal': async () => journal.restore() },

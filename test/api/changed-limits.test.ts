@@ -150,7 +150,7 @@ it('after a restore a limit of the backup destroys nothing, and stops', async ()
   backUp(test.databaseFile, backup);
   // Forgotten by the backup.
   await change(poor, { stop_at: null });
-  await test.core.stop();
+  await test.leave();
   restore(backup, test.databaseFile, test.clock.now());
   rmSync(folder, { recursive: true });
   await test.boot();

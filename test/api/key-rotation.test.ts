@@ -123,9 +123,11 @@ it('a new key opens everything, and the one before opens nothing but older backu
   const reader = new Store(backup, systemClock);
   reader.close();
   await running?.platform.authority.certificate();
-  const { workload_encrypted: sealed } = new BetterSqlite3(file, { readonly: true })
+  const database = new BetterSqlite3(file, { readonly: true });
+  const { workload_encrypted: sealed } = database
     .prepare('SELECT workload_encrypted FROM instances WHERE id = ?')
     .get(id) as { workload_encrypted: Buffer };
+  database.close();
   const opened = JSON.stringify(running?.platform.encryption.decrypt('instance.workload', sealed));
   expect(opened).toContain(VALUE);
   expect(() => new Encryption(Buffer.from(before.trim(), 'hex')).decrypt('instance.workload', sealed)).toThrow();

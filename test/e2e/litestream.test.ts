@@ -14,7 +14,7 @@ import { randomIds } from '../../shared/ids.js';
 import { eventually } from '../../scripts/eventually.js';
 
 /** Where the scripts have put it. */
-const PROGRAM = process.env['GPURENT_TEST_LITESTREAM'] ?? 'litestream';
+const PROGRAM = process.env['TEST_LITESTREAM'] ?? 'litestream';
 
 let folder: string;
 let settings: string;

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { closeSync, mkdtempSync, openSync, rmSync, rmdirSync, writeSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, rmSync, rmdirSync, statfsSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -29,6 +29,18 @@ export class SmallDisk {
     } finally {
       closeSync(file);
     }
+  }
+
+  /** Somebody else writes until less than so much is left. */
+  fillUpTo(leftBytes: number): void {
+    const file = openSync(this.ballast, 'a');
+    while (this.freeBytes() >= leftBytes) writeSync(file, MIB);
+    closeSync(file);
+  }
+
+  private freeBytes(): number {
+    const { bavail, bsize } = statfsSync(this.path);
+    return bavail * bsize;
   }
 
   makeRoom(): void {
