@@ -230,13 +230,13 @@ export class TestControlPlane {
     return this.addresses.grpc;
   }
 
-  /** Starts again on the same file and the same ports, with settings of these for others. */
   /** Stops the control plane, and lets go of its database, which another one may replace then. */
   async leave(): Promise<void> {
     await this.core.stop();
     this.digests.close();
   }
 
+  /** Starts again on the same file and the same ports, with settings of these for others. */
   async restart(changes: Partial<Config> = {}): Promise<void> {
     await this.core.stop();
     await this.boot(changes);
