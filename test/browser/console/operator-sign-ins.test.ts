@@ -39,7 +39,7 @@ it('adds the sign-in of a company, with the organization that its people join, a
   await page.waitForURL(`**${PATH}/new`);
   await page.getByLabel('Word for the company').fill('acme');
   await page.getByLabel('Name', { exact: true }).fill(HOSTILE);
-  await page.getByLabel('Issuer').fill('https://login.acme.example/realms/staff');
+  await page.getByRole('textbox', { name: 'Issuer' }).fill('https://login.acme.example/realms/staff');
   await page.getByLabel('Client id').fill('gpurent');
   await page.getByLabel('Client secret').fill('a secret of the client');
   await page.getByLabel('names the company to everybody').check();
@@ -51,6 +51,7 @@ it('adds the sign-in of a company, with the organization that its people join, a
   await page.getByRole('link', { name: 'Acme Staff' }).waitFor();
   expect(await issuers()).toEqual([]);
   await page.getByLabel('As', { exact: true }).selectOption('viewer');
+  await page.getByLabel('Accept addresses').check();
   await page.getByRole('button', { name: 'Add a domain' }).click();
   await window.checkAccess();
   await window.shoot('operator-sign-in-new');
@@ -62,7 +63,10 @@ it('adds the sign-in of a company, with the organization that its people join, a
     {
       ...{ id: 'acme', name: HOSTILE, client_id: 'gpurent', listed: true, has_client_secret: true },
       domains: [
-        { domain: 'acme.example', organization_id: renter.organizationId, role: 'viewer', passwords_off: false },
+        {
+          ...{ domain: 'acme.example', organization_id: renter.organizationId, role: 'viewer' },
+          ...{ passwords_off: false, accept_unverified: true },
+        },
       ],
     },
   ]);
@@ -80,7 +84,7 @@ it('does not let the word of one company take the place of another', async () =>
   await window.goTo(`${PATH}/new`);
   await page.getByLabel('Word for the company').fill('acme');
   await page.getByLabel('Name', { exact: true }).fill('Mallory');
-  await page.getByLabel('Issuer').fill('https://mallory.example');
+  await page.getByRole('textbox', { name: 'Issuer' }).fill('https://mallory.example');
   await page.getByLabel('Client id').fill('gpurent');
   await page.getByLabel('Client secret').fill('x');
   await page.getByRole('button', { name: 'Add the company' }).click();

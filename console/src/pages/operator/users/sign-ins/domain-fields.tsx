@@ -75,7 +75,7 @@ function DomainLine({ name, line, set }: LineProps) {
         onChange={({ target }) => set({ passwords_off: target.checked })}
       />
       <CheckBox
-        label="Accept addresses that it does not call verified, as Microsoft Entra: only where the company alone runs the issuer."
+        label="Accept addresses that the issuer does not confirm, as with Microsoft Entra. Only if the company alone runs the issuer."
         checked={line.accept_unverified}
         onChange={({ target }) => set({ accept_unverified: target.checked })}
       />
