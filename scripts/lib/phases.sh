@@ -115,13 +115,14 @@ start_phases() {
 run_lanes() {
   local each
   lanes_failed=
+  lane_ended_early=
   # No lane may find out that the others have ended before they have begun.
   touch "$phases_dir/lane-beginning"
   for each in "$@"; do lane $each; done
   rm "$phases_dir/lane-beginning"
-  for each in "${lanes[@]}"; do wait "$each" || lanes_failed=1; done
+  for each in "${lanes[@]}"; do wait "$each" || lane_ended_early=1; done
   lanes=()
-  if [ -n "$(failed_phases)" ]; then lanes_failed=1; fi
+  if [ -n "$lane_ended_early$(failed_phases)" ]; then lanes_failed=1; fi
 }
 
 end_lanes() {
@@ -142,5 +143,6 @@ in_sandbox() {
     mount -t tmpfs tmpfs /run/netns
     ip link set lo up
     source scripts/lib/test-lanes.sh
+    source scripts/lib/test-nights.sh
     "$@"' sandbox "$@"
 }

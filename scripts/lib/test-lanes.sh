@@ -193,6 +193,8 @@ judge_run() {
 run_red_files_again() {
   local red project
   red=$(node dist/scripts/suite/second-run.js list "$phases_dir") || return 0
+  # A lane has ended outside of its phases: no second run says that it was chance.
+  [ -n "$red" ] || return 0
   for project in $(cut -d' ' -f1 <<<"$red" | sort -u); do
     run_again "$project" $(awk -v project="$project" '$1 == project { print $2 }' <<<"$red")
   done

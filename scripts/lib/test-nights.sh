@@ -29,6 +29,7 @@ run_night() {
   calibrate
   reached program
   lanes_failed=
+  night_failed=
   for part in "${@:-${parts[@]}}"; do
     if [ -e "$passed_dir/$part" ]; then
       echo "$part: passed at $(cat "$passed_dir/$part")" >>"$phases_dir/not-run"
@@ -36,6 +37,7 @@ run_night() {
       run_part "$part"
     fi
   done
+  lanes_failed=$lanes_failed$night_failed
   judge_run --nightly
 }
 
@@ -46,7 +48,10 @@ run_part() {
   say "part $1"
   # In a lane of its own: a part that ends early ends nothing else.
   run_lanes "part_$1"
-  if [ "$(failed_phases | wc -l)" = "$failed" ]; then
+  if [ -n "$lane_ended_early" ]; then
+    say "part $1: FAILED"
+    night_failed=1
+  elif [ "$(failed_phases | wc -l)" = "$failed" ]; then
     echo "$(date -u +%FT%TZ), in $((SECONDS - before)) s" >"$passed_dir/$1"
     say "part $1: $((SECONDS - before)) s"
   fi
