@@ -115,6 +115,7 @@ export class WatchedAgent {
       port,
     });
     await this.status.open();
+    await this.status.openMetrics();
     await eventually('the agent to be connected', async () => (await this.agent.snapshot()).connected);
   }
 

@@ -35,7 +35,7 @@ export function requestLink(tx: Tx, request: AskedFor): void {
 function checkAddress(tx: Tx, { address, purpose, network }: AskedFor): void {
   const recent = tx.all(recentOf({ address, purpose, since: tx.now - HOUR_MS })).map((row) => row.network);
   const isSignUp = purpose === 'sign_up';
-  // Whoever asks for a link to a new password, its mail helps the owner of the address. That of a stranger's sign-up does not.
+  // A link to a new password helps the owner of the address, whoever has asked for it. A sign-up by a stranger does not.
   const own = isSignUp ? countNear(network, recent) : recent.length;
   const places = { most: SIGN_UPS_TO_ADDRESS, taken: recent.length, held: own };
   if (own < LINKS_AN_HOUR && (!isSignUp || mayTake(places))) return;

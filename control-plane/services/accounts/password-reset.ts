@@ -58,7 +58,8 @@ export function makeResetLink(
 
 /**
  * Sets a new password by a link, and ends all sessions of the user and all links to a new password. Whoever has used a mailed link has
- * proven that the address is theirs. From `network`, the user can then sign in, whatever strangers try elsewhere. Refuses with LINK_INVALID, and with PASSWORD_OFF where the company has switched passwords off.
+ * proven that the address is theirs. From `network`, the user can then sign in, whatever strangers try elsewhere. Refuses with
+ * LINK_INVALID, and with PASSWORD_OFF where the company has switched passwords off.
  */
 export async function resetPassword(
   platform: Platform,
