@@ -98,6 +98,23 @@ const clockSet: AlertCase = {
   },
 };
 
+const hostClockOff: AlertCase = {
+  how: 'the clock of a host is three seconds ahead',
+  summary: /^A clock of 1 host\(s\) is more than two seconds wrong$/,
+  async provoke({ controlPlane: test }) {
+    const agent = await test.host({ gpus: 1 });
+    const beat = async (aheadMs: number) => {
+      agent.beat({ atMs: test.clock.now() + aheadMs });
+      await agent.roundTrip();
+    };
+    await beat(3_000);
+    return async () => {
+      // What it has said in the last minute counts.
+      for (let beats = 0; beats < 6; beats++) await beat(0);
+    };
+  },
+};
+
 const BACKUP_OVERDUE = /^A backup of the database is more than an hour late, or its folder cannot be used$/;
 
 /** From now on copies are made into a folder here, once a day. */
@@ -399,6 +416,7 @@ export const controlPlaneCases: Readonly<Record<string, readonly AlertCase[]>> =
   GpurentNotReady: [fullDatabase],
   GpurentDiskLow: [fewBytes],
   GpurentClockUntrusted: [clockSet],
+  GpurentHostClockOff: [hostClockOff],
   GpurentCertificateExpires: [certificateEnds],
   GpurentBackupOverdue: overdueBackups,
   GpurentCopyOld: [oldCopy],

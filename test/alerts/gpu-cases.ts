@@ -29,6 +29,7 @@ const unhealthyGpus: AlertCase = {
 const missingGpus: AlertCase = {
   how: 'the driver of a host no longer lists a GPU',
   summary: /^1 GPU\(s\) are gone/,
+  also: ['GpurentGpusUnhealthy'],
   async provoke({ controlPlane: test }) {
     const agent = await test.host({ gpus: 1 });
     const gpus = agent.inventory['gpus'] as object[];
