@@ -22,7 +22,7 @@ import { OpenIdClient } from './outbound/openid.js';
 import { webhookPoster, type OutboundOptions } from './outbound/post-webhook.js';
 import { SmtpTransport } from './mail/smtp.js';
 import { manualPayments } from './payments/manual.js';
-import { createOperator } from './services/accounts/accounts.js';
+import { createOperator } from './services/accounts/sign-up.js';
 import { expireApiKeys } from './services/accounts/api-keys.js';
 import { forgetRunFloors, restartExhaustionClocks, shiftUnsettledTimes } from './services/metering/clock-shift.js';
 import { schedulerOf } from './services/actions/run-schedules.js';
@@ -46,6 +46,10 @@ import { AgentConnections } from './services/connections/agent-connections.js';
 import { checkKey, isKeyOf } from './services/secrets/key-check.js';
 import { forgetEncrypted } from './services/instances/forget-secrets.js';
 import { reencrypt } from './services/secrets/key-rotation.js';
+import { purgeGuesses } from './services/accounts/factor-guesses.js';
+import { forgetIssuerSecrets } from './services/accounts/issuers.js';
+import { forgetTotpSecrets } from './services/accounts/second-factors.js';
+import { purgeNetworks } from './services/accounts/sign-in-networks.js';
 import { factorRemoverOf, shiftRemovals } from './services/accounts/factor-removals.js';
 import { linkSenderOf } from './services/accounts/send-links.js';
 import { mailWorkersOf } from './services/mail/mail-workers.js';
@@ -153,7 +157,7 @@ export function forgetSecrets(config: Config): ReturnType<typeof forgetEncrypted
     const encryption = new Encryption(config.secretKey);
     const kept = `${config.database}.before-${new Date(systemClock.now()).toISOString().replace(/[:.]/g, '-')}`;
     if (!isKeyOf(store, encryption)) backUp(config.database, kept);
-    return { ...forgetEncrypted(store, encryption), kept };
+    return { ...forgetEncrypted(store, encryption, [forgetIssuerSecrets, forgetTotpSecrets]), kept };
   } finally {
     store.close();
   }
@@ -305,7 +309,7 @@ function jobsOf(
     'account-links': linkSenderOf(platform),
     'second-factors': factorRemoverOf(platform),
     mail: mails.send,
-    purge: purgerOf(platform),
+    purge: purgerOf(platform, [purgeGuesses, purgeNetworks]),
     webhooks: () => (drill ? {} : webhooks.run()),
     'idle-log': () => ({ truncated: Number(platform.store.truncateIdleLog()) }),
   };

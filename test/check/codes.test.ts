@@ -44,14 +44,15 @@ it('every kind of event is documented, also those that hosts tell', () => {
   expect(codesUnder('`kind`')).toEqual([...PLATFORM_EVENTS, ...HOST_EVENTS].sort());
 });
 
-it.each(['runtime/docker/image-puller.ts', 'runtime/docker/images.ts', 'runtime/docker/vm/virtual-machines.ts'])(
-  'the agent tells of no other kinds: %s',
-  (file) => {
-    const told = [...read(`agent/${file}`).matchAll(/onProgress\('([^']+)'/g)].map(([, kind]) => kind);
-    expect(told.length).toBeGreaterThan(0);
-    for (const kind of told) expect(HOST_EVENTS).toContain(kind);
-  },
-);
+it.each([
+  'agent/runtime/docker/image-puller.ts',
+  'agent/runtime/docker/images.ts',
+  'agent/runtime/docker/vm/virtual-machines.ts',
+])('the agent tells of no other kinds: %s', (file) => {
+  const told = [...read(file).matchAll(/onProgress\('([^']+)'/g)].map(([, kind]) => kind);
+  expect(told.length).toBeGreaterThan(0);
+  for (const kind of told) expect(HOST_EVENTS).toContain(kind);
+});
 
 it('renters are told how the access token gets into a template', () => {
   expect(read('docs/renter.md')).toContain(ACCESS_TOKEN_PLACEHOLDER);

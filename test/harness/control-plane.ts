@@ -6,7 +6,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createControlPlane, type Addresses, type ControlPlane, type Overrides } from '../../control-plane/app.js';
 import type { SmtpSettings } from '../../control-plane/mail/settings.js';
 import { StripePayments, type StripeSettings } from '../../control-plane/payments/stripe.js';
-import { createAccount, type SignUp } from '../../control-plane/services/accounts/accounts.js';
+import { createAccount, type SignUp } from '../../control-plane/services/accounts/sign-up.js';
 import { openSession } from '../../control-plane/services/accounts/sessions.js';
 import { envelopeOf } from '../../control-plane/services/events/envelope.js';
 import { noteNetwork } from '../../control-plane/services/accounts/sign-in-networks.js';

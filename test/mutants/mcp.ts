@@ -1,40 +1,38 @@
 import type { Mutant } from './mutant.js';
 
-const ENDPOINT = 'control-plane/http/mcp';
-
 /** Of the server for AI agents: who may come in, what they are asked, and what strangers can make them read. */
 export const MCP: readonly Mutant[] = [
   {
     name: 'session-of-another-key',
-    file: `${ENDPOINT}/sessions.ts`,
+    file: 'control-plane/http/mcp/sessions.ts',
     before: '    if (held?.session.keyId !== keyId)',
     after: '    if (!held)',
     tests: ['test/api/mcp-sessions.test.ts'],
   },
   {
     name: 'session-outlives-its-key',
-    file: `${ENDPOINT}/sessions.ts`,
+    file: 'control-plane/http/mcp/sessions.ts',
     before: ' && !session.isStillAdmitted())',
     after: ' && changed.size === 0)',
     tests: ['test/api/mcp-sessions.test.ts'],
   },
   {
     name: 'session-never-idle',
-    file: `${ENDPOINT}/sessions.ts`,
+    file: 'control-plane/http/mcp/sessions.ts',
     before: 'Math.min(IDLE_MS, held.endsAt',
     after: 'Math.min(AGE_MS, held.endsAt',
     tests: ['test/api/mcp-sessions.test.ts'],
   },
   {
     name: 'page-of-another-origin-among-agents',
-    file: `${ENDPOINT}/check-origin.ts`,
+    file: 'control-plane/http/mcp/check-origin.ts',
     before: 'origin !== undefined && origin !== publicUrl',
     after: "origin === 'https://nowhere.example' && origin !== publicUrl",
     tests: ['test/api/mcp-sessions.test.ts'],
   },
   {
     name: 'person-among-agents',
-    file: `${ENDPOINT}/routes.ts`,
+    file: 'control-plane/http/mcp/routes.ts',
     before: "  throw new Refusal('TOKEN_INVALID', 'this address takes API keys only",
     after:
       "  if (caller.kind === 'session') return caller.userId;\n  throw new Refusal('TOKEN_INVALID', 'this address takes API keys only",
@@ -42,7 +40,7 @@ export const MCP: readonly Mutant[] = [
   },
   {
     name: 'call-outlives-its-client',
-    file: `${ENDPOINT}/endpoint.ts`,
+    file: 'control-plane/http/mcp/endpoint.ts',
     before: '      if (raw.writableFinished) return;\n',
     after: '      if (raw.destroyed) return;\n',
     tests: ['test/api/mcp-sessions.test.ts'],

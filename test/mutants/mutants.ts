@@ -3,55 +3,53 @@ import { MCP } from './mcp.js';
 import { SECOND_FACTORS } from './second-factors.js';
 import { COMPANIES, SIGN_INS } from './sign-ins.js';
 
-const SERVICES = 'control-plane/services';
-
 /** Of the control plane: what becomes of starts, releases and removals. */
 const INSTANCES: readonly Mutant[] = [
   {
     name: 'undoing-of-a-release-forgotten',
-    file: `${SERVICES}/reconciler/command-failures.ts`,
+    file: 'control-plane/services/reconciler/command-failures.ts',
     before: "previous?.state === 'closed' && (previous.kind === 'stop' || previous.kind === 'release')",
     after: "previous?.state === 'closed' && previous.kind === 'stop'",
     tests: ['test/api/given-up-starts.test.ts'],
   },
   {
     name: 'late-accepted-start-undone',
-    file: `${SERVICES}/actions/start.ts`,
+    file: 'control-plane/services/actions/start.ts',
     before: "command?.state === 'done' || (command?.state === 'open' && command.accepted_at !== null)",
     after: "command?.state === 'done'",
     tests: ['test/api/given-up-starts.test.ts'],
   },
   {
     name: 'claims-kept-after-a-failed-start',
-    file: `${SERVICES}/reconciler/command-failures.ts`,
+    file: 'control-plane/services/reconciler/command-failures.ts',
     before: "if (instance.status !== 'starting') return;\n  if (instance.gpus_released) dropClaims(tx, instance.id);",
     after: "if (instance.status !== 'starting') return;",
     tests: ['test/api/given-up-starts.test.ts'],
   },
   {
     name: 'ended-start-of-an-earlier-sequence-believed',
-    file: `${SERVICES}/reconciler/workload-reports.ts`,
+    file: 'control-plane/services/reconciler/workload-reports.ts',
     before: 'return hasEnded && report.sequence >= command.sequence && observation.runId',
     after: 'return hasEnded && observation.runId',
     tests: ['test/api/given-up-starts.test.ts'],
   },
   {
     name: 'ended-start-of-an-earlier-sequence-believed-in-hello',
-    file: `${SERVICES}/reconciler/reconcile.ts`,
+    file: 'control-plane/services/reconciler/reconcile.ts',
     before: 'const hasRun = open?.sequence === sequence && (open.kind',
     after: 'const hasRun = open && (open.kind',
     tests: ['test/api/given-up-starts.test.ts'],
   },
   {
     name: 'quarantine-takes-a-lower-sequence',
-    file: `${SERVICES}/reconciler/quarantine.ts`,
+    file: 'control-plane/services/reconciler/quarantine.ts',
     before: 'sequence: sql`max(quarantine.sequence, excluded.sequence)`',
     after: 'sequence',
     tests: ['test/api/quarantine.test.ts'],
   },
   {
     name: 'removal-numbered-below-an-earlier-command',
-    file: `${SERVICES}/instances/commands.ts`,
+    file: 'control-plane/services/instances/commands.ts',
     before: 'const above = Math.max(sequence, given?.highest ?? 0) + 1;',
     after: 'void given;\n  const above = sequence + 1;',
     tests: ['test/api/quarantine.test.ts'],
@@ -76,28 +74,28 @@ const SCHEDULES: readonly Mutant[] = [
   },
   {
     name: 'schedule-by-the-status-of-an-older-copy',
-    file: `${SERVICES}/actions/run-schedules.ts`,
+    file: 'control-plane/services/actions/run-schedules.ts',
     before: 'return needs_resync === 0 ||',
     after: 'return needs_resync >= 0 ||',
     tests: ['test/api/schedule-outages.test.ts'],
   },
   {
     name: 'start-undone-before-hosts-are-back',
-    file: `${SERVICES}/actions/run-schedules.ts`,
+    file: 'control-plane/services/actions/run-schedules.ts',
     before: 'const mayUndo = isLate && areHostsExpected(platform) &&',
     after: 'const mayUndo = isLate &&',
     tests: ['test/api/schedule-outages.test.ts'],
   },
   {
     name: 'passed-time-of-a-new-schedule-carried-out',
-    file: `${SERVICES}/actions/schedules.ts`,
+    file: 'control-plane/services/actions/schedules.ts',
     before: 'return same?.at === due.at && same.action === due.action ? due.at : undefined;',
     after: 'void same;\n  return due.at;',
     tests: ['test/api/schedules.test.ts'],
   },
   {
     name: 'schedule-not-looked-at-again-after-the-clock',
-    file: `${SERVICES}/reconciler/clock.ts`,
+    file: 'control-plane/services/reconciler/clock.ts',
     before: '    lookAtSchedulesAgain(tx);\n',
     after: '',
     tests: ['test/api/schedule-outages.test.ts'],
@@ -114,35 +112,35 @@ const MONEY: readonly Mutant[] = [
   },
   {
     name: 'interval-opened-by-a-run-after-the-end',
-    file: `${SERVICES}/metering/usage-reports.ts`,
+    file: 'control-plane/services/metering/usage-reports.ts',
     before: '  if (closed_at !== null && began >= closed_at) return id;\n',
     after: '',
     tests: ['test/api/metered-runs.test.ts'],
   },
   {
     name: 'timed-out-stop-taken-for-a-new-run',
-    file: `${SERVICES}/metering/meters.ts`,
+    file: 'control-plane/services/metering/meters.ts',
     before: 'const run = (isAfterStop ? lastRun(tx, instance.id) : undefined) ?? {',
     after: 'void lastRun;\n  const run = {',
     tests: ['test/api/metered-runs.test.ts'],
   },
   {
     name: 'cut-interval-keeps-attested-to',
-    file: `${SERVICES}/metering/meters.ts`,
+    file: 'control-plane/services/metering/meters.ts',
     before: 'const ended = { closed_at, attested_to: Math.min(attested_to, closed_at) };',
     after: 'const ended = { closed_at, attested_to };',
     tests: ['test/api/metered-runs.test.ts'],
   },
   {
     name: 'run-began-at-not-moved-with-the-clock',
-    file: `${SERVICES}/metering/clock-shift.ts`,
+    file: 'control-plane/services/metering/clock-shift.ts',
     before: "intervals.set({ run_began_at: shifted('run_began_at'), run_not_before",
     after: 'intervals.set({ run_not_before',
     tests: ['test/api/metered-runs.test.ts'],
   },
   {
     name: 'last-run-not-attested-at-destroy',
-    file: `${SERVICES}/reconciler/command-outcomes.ts`,
+    file: 'control-plane/services/reconciler/command-outcomes.ts',
     before: '  recordObservedUsage(tx, instance.id, observation);\n  // Also for an instance',
     after: '  // Also for an instance',
     tests: ['test/api/metered-runs.test.ts'],
@@ -236,14 +234,14 @@ const AGENT: readonly Mutant[] = [
 const ACCOUNTS: readonly Mutant[] = [
   {
     name: 'expired-key-accepted-until-it-is-ended',
-    file: `${SERVICES}/accounts/authenticate.ts`,
+    file: 'control-plane/services/accounts/authenticate.ts',
     before: 'if (endsAt !== null && endsAt <= platform.clock.now()) throw',
     after: "if (credential.kind === 'session' && endsAt !== null && endsAt <= platform.clock.now()) throw",
     tests: ['test/api/key-restrictions.test.ts'],
   },
   {
     name: 'demotion-keeps-personal-keys',
-    file: `${SERVICES}/accounts/members.ts`,
+    file: 'control-plane/services/accounts/members.ts',
     before: '      revokeKeysOf(tx, actorOf(caller), userId, caller.organizationId);\n',
     after: '',
     tests: ['test/api/roles.test.ts'],
@@ -257,41 +255,39 @@ const ACCOUNTS: readonly Mutant[] = [
   },
 ];
 
-const HTTP = 'control-plane/http';
-
 /** Of the control plane: who a browser speaks for. */
 const BROWSERS: readonly Mutant[] = [
   {
     name: 'cookie-without-proof-believed',
-    file: `${HTTP}/policy.ts`,
+    file: 'control-plane/http/policy.ts',
     before: '  if (isByCookie(request)) checkCookieUse(platform, request);\n',
     after: '',
     tests: ['test/api/cookie-sessions.test.ts'],
   },
   {
     name: 'one-of-two-cookies-believed',
-    file: `${HTTP}/cookies.ts`,
+    file: 'control-plane/http/cookies.ts',
     before: 'value !== undefined && another === undefined && pattern',
     after: 'value !== undefined && (another === undefined || another) && pattern',
     tests: ['test/api/cookie-sessions.test.ts'],
   },
   {
     name: 'form-of-another-origin-taken',
-    file: `${HTTP}/pages/pages.ts`,
+    file: 'control-plane/http/pages/pages.ts',
     before: "  if (request.method === 'POST') checkOrigin(platform, request);\n",
     after: '',
     tests: ['test/api/sign-in-attacks.test.ts'],
   },
   {
     name: 'form-of-another-visit-taken',
-    file: `${HTTP}/pages/pages.ts`,
+    file: 'control-plane/http/pages/pages.ts',
     before: '        checkFormToken(request, request.visitor);\n',
     after: '',
     tests: ['test/api/sign-in-attacks.test.ts'],
   },
   {
     name: 'return-to-another-server',
-    file: `${HTTP}/pages/return-to.ts`,
+    file: 'control-plane/http/pages/return-to.ts',
     before: " || pathname.startsWith('//')",
     after: '',
     tests: ['test/api/sign-in-attacks.test.ts'],

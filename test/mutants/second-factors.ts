@@ -1,26 +1,24 @@
 import type { Mutant } from './mutant.js';
 
-const ACCOUNTS = 'control-plane/services/accounts';
-
 /** Of the control plane: second factors, and the proofs that dangerous acts need. */
 export const SECOND_FACTORS: readonly Mutant[] = [
   {
     name: 'no-second-step',
-    file: `${ACCOUNTS}/accounts.ts`,
+    file: 'control-plane/services/accounts/sign-in.ts',
     before: '  if (hasFactor(tx, user.id)) return beginFactorStep(platform, tx, user.id);\n',
     after: '  if (hasFactor(tx, user.id) && tx.now < 0) return beginFactorStep(platform, tx, user.id);\n',
     tests: ['test/api/company-proofs.test.ts'],
   },
   {
     name: 'code-of-an-app-taken-twice',
-    file: `${ACCOUNTS}/give-factor.ts`,
+    file: 'control-plane/services/accounts/give-factor.ts',
     before: 'if (step === undefined || step <= last_step) continue;',
     after: 'if (step === undefined) continue;',
     tests: ['test/api/second-factors.test.ts'],
   },
   {
     name: 'recovery-code-taken-twice',
-    file: `${ACCOUNTS}/recovery-codes.ts`,
+    file: 'control-plane/services/accounts/recovery-codes.ts',
     before:
       "return tx.run(query.deleteFrom('recovery_codes').where('user_id', '=', userId).where('code_hash', '=', hash)) > 0;",
     after:
@@ -29,35 +27,35 @@ export const SECOND_FACTORS: readonly Mutant[] = [
   },
   {
     name: 'wrong-codes-not-counted',
-    file: `${ACCOUNTS}/factor-guesses.ts`,
+    file: 'control-plane/services/accounts/factor-guesses.ts',
     before: '  if (counted.wrong >= MOST_GUESSES) throw',
     after: '  if (counted.wrong >= 1_000 * MOST_GUESSES) throw',
     tests: ['test/api/second-factors.test.ts'],
   },
   {
     name: 'old-proof-taken',
-    file: `${ACCOUNTS}/fresh-proof.ts`,
+    file: 'control-plane/services/accounts/fresh-proof.ts',
     before: ' && tx.now - provenAt <= PROOF_MS) return;',
     after: ' && tx.now - provenAt <= 1_000 * PROOF_MS) return;',
     tests: ['test/api/second-factors.test.ts'],
   },
   {
     name: 'program-approved-without-a-proof',
-    file: `${ACCOUNTS}/approve-device.ts`,
+    file: 'control-plane/services/accounts/approve-device.ts',
     before: '    checkFreshProof(tx, caller);\n',
     after: '    void checkFreshProof;\n',
     tests: ['test/api/device-codes.test.ts'],
   },
   {
     name: 'company-linked-without-a-proof',
-    file: `${ACCOUNTS}/identities.ts`,
+    file: 'control-plane/services/accounts/identities.ts',
     before: '    checkFreshProof(tx, caller);\n',
     after: '    void checkFreshProof;\n',
     tests: ['test/api/company-proofs.test.ts'],
   },
   {
     name: 'factors-kept-by-a-claimed-account',
-    file: `${ACCOUNTS}/users.ts`,
+    file: 'control-plane/services/accounts/remove-user.ts',
     before: '  forgetFactorsOf(tx, id);\n  revokeKeysOf',
     after: '  void forgetFactorsOf;\n  revokeKeysOf',
     tests: ['test/api/company-accounts.test.ts'],
@@ -78,7 +76,7 @@ export const SECOND_FACTORS: readonly Mutant[] = [
   },
   {
     name: 'anything-taken-as-a-passkey-of-a-user-without-one',
-    file: `${ACCOUNTS}/prove.ts`,
+    file: 'control-plane/services/accounts/prove.ts',
     before: ' && password === undefined && kinds.length > 0;',
     after: ' && password === undefined;',
     tests: ['test/api/second-factors.test.ts'],

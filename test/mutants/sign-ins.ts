@@ -1,76 +1,73 @@
 import type { Mutant } from './mutant.js';
 
-const SERVICES = 'control-plane/services';
-const HTTP = 'control-plane/http';
-
 /** Of the control plane: links by mail, and programs that sign in by a code. */
 export const SIGN_INS: readonly Mutant[] = [
   {
     name: 'no-hash-for-an-unknown-address',
-    file: `${SERVICES}/accounts/accounts.ts`,
+    file: 'control-plane/services/accounts/sign-in.ts',
     before: 'const matches = await passwords.verify(request.password, passwordOf(user));',
     after: 'const matches = user !== undefined && (await passwords.verify(request.password, passwordOf(user)));',
     tests: ['test/api/account-timing.test.ts'],
   },
   {
     name: 'mail-of-a-link-right-after-the-answer',
-    file: `${SERVICES}/accounts/link-requests.ts`,
+    file: 'control-plane/services/accounts/link-requests.ts',
     before: '  addRequest(tx, request);\n}',
     after: "  addRequest(tx, request);\n  tx.nudge('account-links');\n}",
     tests: ['test/api/account-timing.test.ts'],
   },
   {
     name: 'link-for-another-purpose-taken',
-    file: `${SERVICES}/accounts/link-requests.ts`,
+    file: 'control-plane/services/accounts/link-requests.ts',
     before: 'if (link?.purpose !== purpose || link.expires_at',
     after: 'if (!link || link.expires_at',
     tests: ['test/api/account-links.test.ts'],
   },
   {
     name: 'link-of-a-former-operator-taken',
-    file: `${SERVICES}/accounts/password-reset.ts`,
+    file: 'control-plane/services/accounts/password-reset.ts',
     before: '  if (link.made_by !== null && !isOperator(tx, link.made_by)) throw invalidLink();\n',
     after: '  void isOperator;\n',
     tests: ['test/api/account-links.test.ts'],
   },
   {
     name: 'approved-code-kept-after-a-new-password',
-    file: `${SERVICES}/accounts/sessions.ts`,
+    file: 'control-plane/services/accounts/sessions.ts',
     before: ".where('session_id', '=', sessionId));\n  return",
     after: ".where('session_id', '=', `not ${sessionId}`));\n  return",
     tests: ['test/api/device-codes.test.ts'],
   },
   {
     name: 'domain-of-an-organization-not-recorded',
-    file: `${SERVICES}/accounts/issuers.ts`,
+    file: 'control-plane/services/accounts/issuers.ts',
     before: "  record('domain.withdraw', before, after);\n",
     after: '  void before;\n',
     tests: ['test/api/audit-log.test.ts'],
   },
   {
     name: 'code-used-twice',
-    file: `${SERVICES}/accounts/open-device-session.ts`,
+    file: 'control-plane/services/accounts/open-device-session.ts',
     before: "    tx.run(query.deleteFrom('device_codes').where('id', '=', code.id));\n",
     after: '',
     tests: ['test/api/device-codes.test.ts'],
   },
   {
     name: 'code-of-another-user-typed',
-    file: `${SERVICES}/accounts/approve-device.ts`,
+    file: 'control-plane/services/accounts/approve-device.ts',
     before: 'if (code && (code.user_id === null || code.user_id === caller.userId)) {',
     after: 'if (code) {',
     tests: ['test/api/device-codes.test.ts'],
   },
   {
     name: 'another-code-approved-than-shown',
-    file: `${SERVICES}/accounts/device-codes.ts`,
+    file: 'control-plane/services/accounts/device-codes.ts',
     before: 'if (typed?.id !== id) throw',
     after: 'if (typed === undefined || id === "") throw',
     tests: ['test/api/device-pages.test.ts'],
   },
   {
     name: 'code-filled-in-by-a-link',
-    file: `${HTTP}/pages/device.ts`,
+    file: 'control-plane/http/pages/device.ts',
     before: "  reads: ['done'],",
     after: "  reads: ['done', 'user_code'],",
     tests: ['test/api/device-pages.test.ts'],
@@ -144,7 +141,7 @@ export const COMPANIES: readonly Mutant[] = [
   },
   {
     name: 'password-off-not-checked',
-    file: 'control-plane/services/accounts/accounts.ts',
+    file: 'control-plane/services/accounts/sign-in.ts',
     before: '    if (user.id !== linking) checkPasswordOn(tx, user);\n',
     after: '',
     tests: ['test/api/company-accounts.test.ts'],

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { messageOf } from '../../../shared/coded-error.js';
 import { Failure } from '../../domain/failure.js';
-import { containerName } from './container-options.js';
 import { DEADLINE_MS, reasonOf, statusOf, type Engine } from './engine.js';
+import { containerName } from './labels.js';
 
 /** Files on the container's disk that Docker itself opens at each start and reads to their end. */
 const PATHS = ['/etc/passwd', '/etc/group'] as const;

@@ -6,7 +6,8 @@ import type { GpuAttachment } from '../../host/gpus/driver.js';
 import type { WorkloadInfo } from '../workload.js';
 import { hostnameOf } from './etc-files.js';
 import type { BindMount } from './instance-folders.js';
-import { labelsOf } from './labels.js';
+import { containerName, labelsOf } from './labels.js';
+import type { ImageDefaults } from './images.js';
 
 /** Port of our SSH server in the container; not 22, which a server of the image can use. */
 export const SSH_CONTAINER_PORT = 22022;
@@ -61,21 +62,6 @@ export interface HostSettings {
   hasDiskQuota: boolean;
   /** The attachment of exactly the instance's GPUs. */
   gpuAttachment: GpuAttachment;
-}
-
-/** The configuration of an image. */
-export interface ImageDefaults {
-  entrypoint: string[];
-  command: string[];
-  /** `name`, `uid`, `name:group` or `uid:gid`; empty: root. */
-  user: string;
-  /** Signal that ends its command; empty: SIGTERM. */
-  stopSignal: string;
-  /** Folders that Docker keeps outside of the container (VOLUME). */
-  volumes: string[];
-  setsHome: boolean;
-  /** Working directory of its command; empty: the root. */
-  workingDir: string;
 }
 
 /**
@@ -137,10 +123,6 @@ export function containerOptions(
 
 export function logConfig() {
   return { Type: 'json-file', Config: { 'max-size': '10m', 'max-file': '3' } };
-}
-
-export function containerName(instanceId: string): string {
-  return `gpurent-${instanceId}`;
 }
 
 /** Returns the ports that Docker publishes: SSH, and all ports that the access proxy does not guard. */

@@ -22,10 +22,10 @@ import {
   type Workload,
 } from '../workload.js';
 import { ACCESS_DIR, type AccessFiles } from './access-files.js';
-import { SSH_KEY_VARIABLE, containerName } from './container-options.js';
+import { SSH_KEY_VARIABLE } from './container-options.js';
 import type { DataRoots } from './data-root-guard.js';
 import { DEADLINE_MS, reasonOf, statusOf, type Engine } from './engine.js';
-import { LABEL, traitsOf } from './labels.js';
+import { containerName, LABEL, traitsOf } from './labels.js';
 import { locationOf } from './location.js';
 import { LineReader, readLines } from './log-lines.js';
 import type { InstanceNetworks } from './networks.js';

@@ -2,9 +2,9 @@ import type { ContainerInspectInfo } from 'dockerode';
 import { stat } from 'node:fs/promises';
 import type { Logger } from '../../../shared/logger.js';
 import type { Runtime } from '../workload.js';
-import { containerName } from './container-options.js';
 import { DEADLINE_MS, statusOf, type Engine } from './engine.js';
 import { ETC_PATHS } from './etc-files.js';
+import { containerName } from './labels.js';
 
 /** Legitimate files of this kind are far smaller. */
 const MOST_BYTES = 1024 * 1024;

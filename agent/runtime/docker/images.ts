@@ -1,11 +1,25 @@
 import type Docker from 'dockerode';
 import { Failure } from '../../domain/failure.js';
 import { isRentedOut, type LocalImages } from '../../domain/local-images.js';
-import type { ImageDefaults } from './container-options.js';
 import { DEADLINE_MS, imageOf, statusOf, type Engine } from './engine.js';
 import type { ImageCache } from './image-cache.js';
 import { withTag, type ImageOrder, type ImagePuller } from './image-puller.js';
 import { OWN_IMAGES, isRelayed, pulledName } from './pulled-images.js';
+
+/** The configuration of an image. */
+export interface ImageDefaults {
+  entrypoint: string[];
+  command: string[];
+  /** `name`, `uid`, `name:group` or `uid:gid`; empty: root. */
+  user: string;
+  /** Signal that ends its command; empty: SIGTERM. */
+  stopSignal: string;
+  /** Folders that Docker keeps outside of the container (VOLUME). */
+  volumes: string[];
+  setsHome: boolean;
+  /** Working directory of its command; empty: the root. */
+  workingDir: string;
+}
 
 /** Docker leaves this prefix out of names. */
 const DEFAULT_REGISTRY = /^(docker\.io\/)?(library\/)?/;

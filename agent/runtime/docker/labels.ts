@@ -16,6 +16,10 @@ export const LABEL = {
   origin: 'gpurent.origin',
 } as const;
 
+export function containerName(instanceId: string): string {
+  return `gpurent-${instanceId}`;
+}
+
 /** Prefix of the host's id in the host label of its canary. */
 export const CANARY_OF = 'canary of ';
 

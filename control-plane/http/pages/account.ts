@@ -1,6 +1,8 @@
 import { Type } from 'typebox';
 import type { AccountCaller } from '../../domain/caller.js';
-import { changePassword, describeUser, signOut } from '../../services/accounts/accounts.js';
+import { changePassword } from '../../services/accounts/change-password.js';
+import { describeUser } from '../../services/accounts/users.js';
+import { signOut } from '../../services/accounts/sign-in.js';
 import { countKeysOf } from '../../services/accounts/api-keys.js';
 import { acceptOwnInvite, listOwnInvites, type OwnInvite } from '../../services/accounts/invites.js';
 import { hasIssuers } from '../../services/accounts/issuers.js';

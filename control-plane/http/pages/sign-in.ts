@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { signIn, signOut, signUp, type SignedIn } from '../../services/accounts/accounts.js';
+import { signIn, signOut, type SignedIn } from '../../services/accounts/sign-in.js';
+import { signUp } from '../../services/accounts/sign-up.js';
 import type { FactorStep } from '../../services/accounts/factor-step.js';
 import { sessionOrigin } from '../client.js';
 import { companyCookie, setFactorCookie, setSessionCookie } from '../cookies.js';

@@ -1,14 +1,10 @@
 import { ROLES } from '../../domain/caller.js';
 import { Type } from 'typebox';
 import { Refusal } from '../../domain/refusal.js';
-import {
-  changePassword,
-  describeUser,
-  signIn,
-  signOut,
-  signUp,
-  type SignedIn,
-} from '../../services/accounts/accounts.js';
+import { changePassword } from '../../services/accounts/change-password.js';
+import { describeUser } from '../../services/accounts/users.js';
+import { signIn, signOut, type SignedIn } from '../../services/accounts/sign-in.js';
+import { signUp } from '../../services/accounts/sign-up.js';
 import type { FactorStep } from '../../services/accounts/factor-step.js';
 import { acceptInvite } from '../../services/accounts/invites.js';
 import { leave } from '../../services/accounts/members.js';

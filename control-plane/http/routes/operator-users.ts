@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { listUsers, listUsersOf, removeUser } from '../../services/accounts/users.js';
+import { listUsers, listUsersOf, removeUser } from '../../services/accounts/remove-user.js';
 import { OPERATOR, accountOf } from '../policy.js';
 import { flag, iso, optional, text } from '../schemas.js';
 import { User } from './accounts.js';

@@ -4,13 +4,13 @@ import type { Row } from '../../store/schema.js';
 import { query, rowById, sql, updateRows } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { Platform } from '../system/platform.js';
-import { enterAs, type SignedIn } from './accounts.js';
+import { enterAs, type SignedIn } from './sign-in.js';
 import { checkUnchanged, getAsserted, useAsserted } from './asserted-accounts.js';
 import { joinByDomain } from './company-sign-in.js';
 import type { FactorStep } from './factor-step.js';
 import { addIdentity, forgetIdentitiesOf } from './identities.js';
 import type { SessionOrigin } from './sessions.js';
-import { endAccess } from './users.js';
+import { endAccess } from './remove-user.js';
 
 /** Who ends the memberships of an account that is claimed. */
 const BY_CLAIM: Actor = { ...SYSTEM, reason: 'a company has said whose the address of the account is' };

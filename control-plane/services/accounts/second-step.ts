@@ -1,6 +1,7 @@
 import type { Tx } from '../../store/store.js';
 import type { Platform } from '../system/platform.js';
-import { firstOrganization, type SignedIn } from './accounts.js';
+import { firstOrganization } from './users.js';
+import type { SignedIn } from './sign-in.js';
 import { countTry, endFactorRequest, getSignIn, setChallenge, type FactorRequest } from './factor-requests.js';
 import { examineFactor, type FactorAnswer } from './give-factor.js';
 import { openSession, type SessionOrigin } from './sessions.js';

@@ -2,7 +2,7 @@ import type { Row } from '../../store/schema.js';
 import type { Tx } from '../../store/store.js';
 import { queueMail } from '../mail/outbox.js';
 import type { Platform } from '../system/platform.js';
-import { findUserByEmail } from './find-user.js';
+import { findUserByEmail } from './users.js';
 import { hasCompanySignIn } from './identities.js';
 import { changeRequest, newLinkToken, newRequests, type LinkRequest } from './link-requests.js';
 import { isPasswordOff } from './password-off.js';

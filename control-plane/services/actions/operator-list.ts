@@ -4,7 +4,7 @@ import { WAIT_WORDS, waitReason, type WaitReason } from '../../domain/wait.js';
 import type { Row } from '../../store/schema.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import { REMOVED_EMAILS } from '../accounts/users.js';
+import { REMOVED_EMAILS } from '../accounts/removed-users.js';
 import { pageOf, type Page, type PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
 

@@ -2,12 +2,10 @@ import { SetupError } from '../../../shared/coded-error.js';
 import { WorkloadSpec } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import { deleteMeta, writeMeta } from '../../store/meta.js';
 import { query, sql } from '../../store/sql.js';
-import type { Store } from '../../store/store.js';
+import type { Store, Tx } from '../../store/store.js';
 import { encryptWorkload } from './workload.js';
 import { KEY_CHECK, isKeyOf } from '../secrets/key-check.js';
 import type { Encryption } from '../secrets/encryption.js';
-import { forgetIssuerSecrets } from '../accounts/issuers.js';
-import { forgetTotpSecrets } from '../accounts/second-factors.js';
 import { forgetMails } from '../mail/outbox.js';
 import { recordNote } from '../events/timeline.js';
 import { forgetWebhookSecrets } from '../webhooks/secrets.js';
@@ -18,9 +16,14 @@ const FORGOTTEN =
 /**
  * Deletes everything that was encrypted with a lost key, in one transaction, so that the database can be used with another key:
  * environments and registry passwords of templates, workloads and access tokens of instances, secrets of webhooks, mails that wait,
- * secrets of authenticator apps, and the authority. Instances go on. Returns the numbers of templates and instances affected. Throws SetupError if the key is not lost.
+ * and the authority, and what `others` delete. Instances go on. Returns the numbers of templates and instances affected. Throws
+ * SetupError if the key is not lost.
  */
-export function forgetEncrypted(store: Store, encryption: Encryption): { templates: number; instances: number } {
+export function forgetEncrypted(
+  store: Store,
+  encryption: Encryption,
+  others: readonly ((tx: Tx, encryption: Encryption) => void)[],
+): { templates: number; instances: number } {
   if (isKeyOf(store, encryption))
     throw new SetupError('the secret key decrypts this database: nothing needs to be forgotten');
   return store.transact((tx) => {
@@ -39,8 +42,7 @@ export function forgetEncrypted(store: Store, encryption: Encryption): { templat
     for (const { id } of live) recordNote(tx, id, 'secrets_lost', FORGOTTEN);
     forgetWebhookSecrets(tx, encryption);
     forgetMails(tx);
-    forgetIssuerSecrets(tx);
-    forgetTotpSecrets(tx, encryption);
+    for (const forget of others) forget(tx, encryption);
     deleteMeta(tx, 'authority_certificate');
     deleteMeta(tx, 'authority_key');
     writeMeta(tx, KEY_CHECK, encryption.encrypt(KEY_CHECK, true).toString('base64'));

@@ -3,8 +3,6 @@ import { SLOW_IMAGE_MEMORY_MS } from '../../domain/slow-image.js';
 import { compileOnce, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { keyPurgerOf } from '../billing/ended-keys.js';
-import { purgeGuesses } from '../accounts/factor-guesses.js';
-import { purgeNetworks } from '../accounts/sign-in-networks.js';
 import { TEMPLATES_A_RUN, endOldTemplates } from '../catalogue/ended-templates.js';
 import { eventPurgerOf } from '../events/purge.js';
 import { purgeMails } from '../mail/outbox.js';
@@ -19,12 +17,16 @@ import { purgeWebhooks } from '../webhooks/purge.js';
 const BATCH = 500;
 const EVERY_MS = MINUTE_MS;
 
+/** Deletes rows that are over, at most `most`. Returns how many. */
+type Purge = (tx: Tx, most: number) => number;
+
 /**
  * Makes the worker that deletes expired sessions, invitations, links, device codes, begun second factors, idempotency keys, slow images,
  * deliveries of webhooks, finished mails, networks of old sign-ins, acts, events, API keys that have ended, and templates that earlier
- * releases have deactivated, the oldest first, once a minute. It returns the number deleted.
+ * releases have deactivated, the oldest first, once a minute. `others` delete at most so many rows of their own each. The worker
+ * returns the number deleted.
  */
-export function purgerOf(platform: Platform): () => { purged: number } {
+export function purgerOf(platform: Platform, others: readonly Purge[]): () => { purged: number } {
   const { store, clock } = platform;
   const purgeEvents = eventPurgerOf(platform);
   const purgeKeys = keyPurgerOf(platform);
@@ -38,16 +40,15 @@ export function purgerOf(platform: Platform): () => { purged: number } {
       const templates = endOldTemplates(platform, tx);
       // There may be more: they do not wait for the next minute.
       if (acts === ACTS_A_RUN || templates === TEMPLATES_A_RUN) dueAt = clock.monotonic();
-      const others =
+      const purged =
         purgeExpired(tx) +
-        purgeGuesses(tx, BATCH) +
         purgeIdempotencyKeys(tx) +
         purgeSlowImages(tx) +
         purgeWebhooks(tx, BATCH) +
         purgeMails(tx, BATCH) +
         purgeCountedMails(tx, BATCH) +
-        purgeNetworks(tx, BATCH);
-      return { purged: often + acts + templates + others };
+        others.reduce((sum, purge) => sum + purge(tx, BATCH), 0);
+      return { purged: often + acts + templates + purged };
     });
   };
 }

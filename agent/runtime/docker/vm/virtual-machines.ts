@@ -7,7 +7,6 @@ import { addressesOf } from '../../../domain/ports.js';
 import type { Passthrough } from '../../../host/gpus/driver.js';
 import { openFilesLimit } from '../../../host/limits.js';
 import type { OnProgress, WorkloadInfo } from '../../workload.js';
-import { containerName } from '../container-options.js';
 import { DEADLINE_MS, type Engine } from '../engine.js';
 import type { Images } from '../images.js';
 import type { PreparedWorkload, DockerHost, WorkloadKind } from '../workload-kind.js';
@@ -16,6 +15,7 @@ import { archiveOf } from './disk-archive.js';
 import { hostNamespace } from './host-namespace.js';
 import { passedSetting, vmOptions } from './vm-options.js';
 import { accessTo, type VmSupport } from './vm-support.js';
+import { containerName } from '../labels.js';
 
 const GB = 1_000_000_000;
 /** Time for the runner to power off a guest that has not shut down. */
