@@ -11,6 +11,15 @@ const mayOnlySee = (part, others, except = []) => ({
   },
 });
 
+/** The rooms of a folder, from the lowest to the highest: none sees those after it. */
+const inOrder = (folder, rooms) =>
+  rooms.slice(0, -1).map((room, index) => ({
+    name: `${folder}/${room} sees no room above it`,
+    severity: 'error',
+    from: { path: `^${folder}/${room}/` },
+    to: { path: rooms.slice(index + 1).map((higher) => `^${folder}/${higher}/`) },
+  }));
+
 /** The folders of control-plane/services, from the lowest floor to the highest: each sees those before it. */
 const SERVICE_FLOORS = [
   'secrets',
@@ -18,7 +27,7 @@ const SERVICE_FLOORS = [
   'system',
   'events',
   'mail',
-  'accounts',
+  'organizations',
   'webhooks',
   'machines',
   'catalogue',
@@ -27,6 +36,7 @@ const SERVICE_FLOORS = [
   'measurements',
   'billing',
   'reconciler',
+  'housekeeping',
   'actions',
   'oversight',
 ];
@@ -78,6 +88,15 @@ module.exports = {
         ...SERVICE_FLOORS.slice(0, index).map((lower) => `control-plane/services/${lower}`),
       ]),
     ),
+    // Who somebody is: beside the floors. Only the HTTP interface and app.ts know it.
+    mayOnlySee('control-plane/services/identity', [
+      'shared',
+      'control-plane/domain',
+      'control-plane/store',
+      ...['secrets', 'connections', 'system', 'events', 'mail', 'organizations'].map(
+        (floor) => `control-plane/services/${floor}`,
+      ),
+    ]),
     mayOnlySee('control-plane/payments', ['shared', 'control-plane/domain']),
     mayOnlySee('control-plane/outbound', ['shared', 'control-plane/domain']),
     mayOnlySee('control-plane/mail', ['shared', 'control-plane/domain']),
@@ -95,6 +114,51 @@ module.exports = {
       'control-plane/services',
       'control-plane/http',
     ]),
+    ...inOrder('control-plane/domain', ['instances', 'machines', 'catalogue', 'identity', 'money', 'mail']),
+    ...inOrder('control-plane/services/identity', [
+      'sessions',
+      'users',
+      'companies',
+      'factors',
+      'links',
+      'operators',
+      'sign-in',
+      'devices',
+    ]),
+    ...inOrder('control-plane/services/billing', ['limits', 'reports', 'settle', 'caps', 'ledger', 'payments']),
+    ...inOrder('control-plane/http', [
+      'access',
+      'schema',
+      'errors',
+      'limits',
+      'answers',
+      'events',
+      'metrics',
+      'openapi',
+      'console',
+      'routes',
+      'mcp',
+      'pages',
+    ]),
+    ...inOrder('control-plane/http/routes', ['billing', 'identity', 'instances', 'operator']),
+    ...inOrder('agent/runtime/docker', ['files', 'images', 'networks', 'containers', 'data-roots', 'vm']),
+    ...inOrder('console/src/data', ['api', 'values', 'forms', 'instances', 'live']),
+    ...inOrder('console/src/parts', [
+      'charts',
+      'controls',
+      'forms',
+      'layout',
+      'values',
+      'instances',
+      'market',
+      'template-editor',
+    ]),
+    {
+      name: 'hosts and workers do not sign in',
+      severity: 'error',
+      from: { path: '^control-plane/(grpc|workers)/' },
+      to: { path: '^control-plane/services/identity/' },
+    },
     mayOnlySee('control-plane/grpc', ['shared', 'control-plane/domain', 'control-plane/services']),
     mayOnlySee('control-plane/workers', ['shared', 'control-plane/domain', 'control-plane/services']),
 

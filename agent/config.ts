@@ -5,7 +5,7 @@ import { SetupError } from '../shared/coded-error.js';
 import { parseImageReference } from '../shared/image-reference.js';
 import { parseLogFormat, type LogFormat } from '../shared/logger.js';
 import { unknownSettings } from '../shared/settings-file.js';
-import { certificateFiles, type CertificateFiles } from '../shared/server-identity.js';
+import { certificateFiles, type CertificateFiles } from '../shared/network/server-identity.js';
 import { MINUTE_MS } from '../shared/time.js';
 import type { EgressPolicy } from './domain/egress.js';
 import type { LocalImages } from './domain/local-images.js';

@@ -1,8 +1,8 @@
-import { expiryOf, termOf, type CertificateTerm } from '../shared/certificate-term.js';
+import { expiryOf, termOf, type CertificateTerm } from '../shared/network/certificate-term.js';
 import type { Clock } from '../shared/clock.js';
 import { SetupError, messageOf } from '../shared/coded-error.js';
 import type { Logger } from '../shared/logger.js';
-import { ServerIdentity, fromFiles, requirePair, type IdentitySource } from '../shared/server-identity.js';
+import { ServerIdentity, fromFiles, requirePair, type IdentitySource } from '../shared/network/server-identity.js';
 import type { TlsSettings } from './config.js';
 import type { Identities } from './grpc/host-tls.js';
 import { ownMade } from './own-certificate.js';

@@ -1,17 +1,17 @@
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { describeSettings, type Setting } from './domain/setting.js';
-import { SIGN_UP_MODES, type SignUpMode } from './domain/sign-up.js';
-import type { PaymentProvider } from './domain/payment.js';
+import { SIGN_UP_MODES, type SignUpMode } from './domain/identity/sign-up.js';
+import type { PaymentProvider } from './domain/money/payment.js';
 import { MAIL_SETTINGS, mailSettings, type SmtpSettings } from './mail/settings.js';
 import { PROVIDER_SETTINGS, paymentProvider } from './payments/providers.js';
 import { readSecretKey } from './secret-key.js';
 import type { BackupPlan } from './store/scheduled-backups.js';
-import { isLoopback, parseAddress } from '../shared/addresses.js';
+import { isLoopback, parseAddress } from '../shared/network/addresses.js';
 import { SetupError, messageOf } from '../shared/coded-error.js';
 import { parseLogFormat, type LogFormat } from '../shared/logger.js';
-import { isNetwork } from '../shared/forbidden-networks.js';
-import { certificateFiles, type CertificateFiles } from '../shared/server-identity.js';
+import { isNetwork } from '../shared/network/forbidden-networks.js';
+import { certificateFiles, type CertificateFiles } from '../shared/network/server-identity.js';
 import { unknownSettings } from '../shared/settings-file.js';
 import { HOUR_MS } from '../shared/time.js';
 

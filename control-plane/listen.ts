@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { AddressInfo } from 'node:net';
-import { parseAddress } from '../shared/addresses.js';
+import { parseAddress } from '../shared/network/addresses.js';
 import type { Clock } from '../shared/clock.js';
 import { SetupError, messageOf } from '../shared/coded-error.js';
 

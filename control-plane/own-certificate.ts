@@ -1,6 +1,6 @@
-import { expiryOf } from '../shared/certificate-term.js';
+import { expiryOf } from '../shared/network/certificate-term.js';
 import type { Clock } from '../shared/clock.js';
-import type { IdentitySource, KeyAndCertificate } from '../shared/server-identity.js';
+import type { IdentitySource, KeyAndCertificate } from '../shared/network/server-identity.js';
 import { DAY_MS } from '../shared/time.js';
 
 const RENEW_BEFORE_MS = 30 * DAY_MS;

@@ -4,7 +4,7 @@ import type { AgentConfig } from '../config.js';
 import type { GpuDriver } from '../host/gpus/driver.js';
 import { HostKeys } from '../host/network/ssh-host-key.js';
 import { Engine } from '../runtime/docker/engine.js';
-import { probeDiskQuota } from '../runtime/docker/quota-probe.js';
+import { probeDiskQuota } from '../runtime/docker/data-roots/quota-probe.js';
 import { RunnerJobs } from '../runtime/docker/vm/runner-job.js';
 import { VmSupport } from '../runtime/docker/vm/vm-support.js';
 import { dockerChecks } from './docker-checks.js';

@@ -4,8 +4,8 @@ import { UNDO_SWITCH, describeDataRoot } from '../domain/data-root.js';
 import { diskFreeGb } from '../host/inventory.js';
 import { messageOf } from '../../shared/coded-error.js';
 import { loadIdentity } from '../link/identity.js';
-import { viewDataRoot, type DataRootView } from '../runtime/docker/data-root-guard.js';
-import { DataRootNotes } from '../runtime/docker/data-root-notes.js';
+import { viewDataRoot, type DataRootView } from '../runtime/docker/data-roots/data-root-guard.js';
+import { DataRootNotes } from '../runtime/docker/data-roots/data-root-notes.js';
 import { Engine, requireRuntime } from '../runtime/docker/engine.js';
 import { bad, doubtful, good, type Check, type Finding } from './finding.js';
 

@@ -1,4 +1,4 @@
-import { expiryOf, expiryWords } from '../../shared/certificate-term.js';
+import { expiryOf, expiryWords } from '../../shared/network/certificate-term.js';
 import type { Clock } from '../../shared/clock.js';
 import { messageOf } from '../../shared/coded-error.js';
 import type { AgentConfig } from '../config.js';

@@ -1,4 +1,4 @@
-import { FORBIDDEN_IPV4 } from '../../shared/forbidden-networks.js';
+import { FORBIDDEN_IPV4 } from '../../shared/network/forbidden-networks.js';
 
 /** The prefix of the bridges of instances, and of no other interface: the rules recognize renters' packets by it. */
 export const BRIDGE_PREFIX = 'gpr';

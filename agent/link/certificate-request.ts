@@ -1,5 +1,5 @@
 import { KeyObject, webcrypto } from 'node:crypto';
-import { KEY_ALGORITHM } from '../../shared/tls.js';
+import { KEY_ALGORITHM } from '../../shared/network/tls.js';
 
 /** Creates a key, in PEM, and a certificate request for it, in DER. The subject is a placeholder; the control plane sets the host's name. */
 export async function requestCertificate(): Promise<{ key: string; request: Buffer }> {

@@ -3,8 +3,8 @@ import { isIP } from 'node:net';
 import { checkServerIdentity, type PeerCertificate } from 'node:tls';
 import { AgentServiceClient } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { AGENT_OPTIONS } from '../../shared/protocol.js';
-import { parseAddress } from '../../shared/addresses.js';
-import { CONTROL_PLANE_NAME } from '../../shared/tls.js';
+import { parseAddress } from '../../shared/network/addresses.js';
+import { CONTROL_PLANE_NAME } from '../../shared/network/tls.js';
 import type { Proof } from './identity.js';
 import type { Trust } from './trust.js';
 

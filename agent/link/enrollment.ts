@@ -1,9 +1,9 @@
 import { Metadata, status, type ServiceError } from '@grpc/grpc-js';
 import { readFileSync } from 'node:fs';
-import { isLoopback, parseAddress } from '../../shared/addresses.js';
+import { isLoopback, parseAddress } from '../../shared/network/addresses.js';
 import { SetupError, messageOf } from '../../shared/coded-error.js';
 import type { EnrollRequest, EnrollResponse, Inventory } from '../../shared/gen/gpurent/agent/v1/agent.js';
-import { fingerprintIn } from '../../shared/tls.js';
+import { fingerprintIn } from '../../shared/network/tls.js';
 import { requestCertificate } from './certificate-request.js';
 import { clientOf, type Channel } from './channel.js';
 import { formerHostId, putAside } from './former-state.js';

@@ -1,6 +1,6 @@
 import { Metadata } from '@grpc/grpc-js';
 import { X509Certificate } from 'node:crypto';
-import { ExpiryWarnings, expiryOf, type CertificateTerm } from '../../shared/certificate-term.js';
+import { ExpiryWarnings, expiryOf, type CertificateTerm } from '../../shared/network/certificate-term.js';
 import type { Clock, Timer } from '../../shared/clock.js';
 import { messageOf } from '../../shared/coded-error.js';
 import type { RenewResponse } from '../../shared/gen/gpurent/agent/v1/agent.js';

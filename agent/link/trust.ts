@@ -1,8 +1,8 @@
 import { X509Certificate } from 'node:crypto';
 import { connect, type DetailedPeerCertificate } from 'node:tls';
-import { parseAddress } from '../../shared/addresses.js';
+import { parseAddress } from '../../shared/network/addresses.js';
 import { SetupError, messageOf } from '../../shared/coded-error.js';
-import { CONTROL_PLANE_NAME, fingerprintOf } from '../../shared/tls.js';
+import { CONTROL_PLANE_NAME, fingerprintOf } from '../../shared/network/tls.js';
 
 /** How the agent verifies a control plane that uses TLS. */
 export interface Trust {

@@ -5,7 +5,7 @@ import { withTimeout, type Clock, type Timer } from '../../shared/clock.js';
 import { messageOf } from '../../shared/coded-error.js';
 import type { Logger } from '../../shared/logger.js';
 import { PacedLog } from '../../shared/paced-log.js';
-import type { ServerIdentity } from '../../shared/server-identity.js';
+import type { ServerIdentity } from '../../shared/network/server-identity.js';
 import { programFile } from '../../shared/version.js';
 import { readJsonLines, socketOf, writeJsonLine } from './json-lines.js';
 import type { GuardedPort, PortFailure, ProxyReply, ProxyState } from './state.js';

@@ -4,7 +4,7 @@ import { createServer as createTlsServer, type Server as TlsServer } from 'node:
 import type { Socket } from 'node:net';
 import type { Clock } from '../../shared/clock.js';
 import { ConnectionGate } from '../../shared/connection-gate.js';
-import type { KeyAndCertificate } from '../../shared/server-identity.js';
+import type { KeyAndCertificate } from '../../shared/network/server-identity.js';
 import { HOUR_MS } from '../../shared/time.js';
 import { confine } from './answer-headers.js';
 import { authorize, locationWithoutToken, withoutOwnCookies } from './authorize.js';

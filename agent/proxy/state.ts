@@ -1,4 +1,4 @@
-import type { KeyAndCertificate } from '../../shared/server-identity.js';
+import type { KeyAndCertificate } from '../../shared/network/server-identity.js';
 import type { PortGate } from './authorize.js';
 
 /** A guarded port, and the address at which its workload listens. */

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { Clock, Timer } from '../../shared/clock.js';
 import { messageOf } from '../../shared/coded-error.js';
 import type { Logger } from '../../shared/logger.js';
-import type { KeyAndCertificate } from '../../shared/server-identity.js';
+import type { KeyAndCertificate } from '../../shared/network/server-identity.js';
 import { MINUTE_MS } from '../../shared/time.js';
 import type { GuardedPort, WorkerOrder, WorkerWord } from './state.js';
 

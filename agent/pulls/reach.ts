@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns/promises';
 import { connect, isIP, type Socket } from 'node:net';
-import { isWithin } from '../../shared/forbidden-networks.js';
-import { mayReach, ownAddresses } from '../../shared/reachable.js';
+import { isWithin } from '../../shared/network/forbidden-networks.js';
+import { mayReach, ownAddresses } from '../../shared/network/reachable.js';
 import { MINUTE_MS } from '../../shared/time.js';
 import { PullRefused } from '../domain/pull-failure.js';
 

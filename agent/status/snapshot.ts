@@ -1,4 +1,4 @@
-import type { CertificateTerm } from '../../shared/certificate-term.js';
+import type { CertificateTerm } from '../../shared/network/certificate-term.js';
 import { MINUTE_MS } from '../../shared/time.js';
 import type { PublishedPort } from '../domain/ports.js';
 import type { UnansweredCall } from '../domain/unanswered-call.js';

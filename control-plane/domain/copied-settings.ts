@@ -1,4 +1,4 @@
-import { isLoopback } from '../../shared/addresses.js';
+import { isLoopback } from '../../shared/network/addresses.js';
 import type { Setting } from './setting.js';
 
 /** A setting as a copy of the database lists it. */

@@ -1,7 +1,7 @@
 import type { ApiKeyKind, Role } from './caller.js';
-import type { InstanceStatus } from './instance-state.js';
-import type { Period } from './spend-cap.js';
-import type { ScheduleAction } from './schedule.js';
+import type { InstanceStatus } from './instances/instance-state.js';
+import type { Period } from './money/spend-cap.js';
+import type { ScheduleAction } from './instances/schedule.js';
 import type { DisabledReason } from './webhook.js';
 
 /** The stream of what operators are told; every other stream is an organization's and has its id. */

@@ -19,11 +19,11 @@ import {
   type RenewResponse,
 } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import type { Logger } from '../../shared/logger.js';
-import { parseAddress } from '../../shared/addresses.js';
+import { parseAddress } from '../../shared/network/addresses.js';
 import { GATEWAY_OPTIONS, STREAMS_OF_A_HOST } from '../../shared/protocol.js';
-import { fingerprintOf } from '../../shared/tls.js';
+import { fingerprintOf } from '../../shared/network/tls.js';
 import { Refusal } from '../domain/refusal.js';
-import { hashToken } from '../services/accounts/tokens.js';
+import { hashToken } from '../services/secrets/tokens.js';
 import { LEEWAY_MS } from '../services/secrets/authority.js';
 import { renewCertificate, type Proof } from '../services/machines/credentials.js';
 import { certifyHost, enrollHost, type Enrolled } from '../services/machines/enrollment.js';

@@ -10,11 +10,11 @@ import {
 import type { Logger } from '../../shared/logger.js';
 import { HEARTBEAT_MS, PROTOCOL_MAX, PROTOCOL_MIN, REDIAL_AFTER } from '../../shared/protocol.js';
 import { MINUTE_MS } from '../../shared/time.js';
-import { redialSpreadMs } from '../domain/redial.js';
+import { redialSpreadMs } from '../domain/machines/redial.js';
 import { Refusal } from '../domain/refusal.js';
 import { admitHost, type Proof } from '../services/machines/credentials.js';
 import type { AgentStream } from '../services/connections/agent-connections.js';
-import { paidTimesOf } from '../services/billing/paid-until.js';
+import { paidTimesOf } from '../services/billing/limits/paid-until.js';
 import type { Platform } from '../services/system/platform.js';
 import type { HelloQueue } from './hello-queue.js';
 import { isMalformed, unitsOf } from './message-size.js';

@@ -1,8 +1,8 @@
 import { ServerCredentials } from '@grpc/grpc-js';
 import { constants } from 'node:crypto';
 import { createSecureContext, type SecureContext } from 'node:tls';
-import type { KeyAndCertificate, ServerIdentity } from '../../shared/server-identity.js';
-import { CONTROL_PLANE_NAME } from '../../shared/tls.js';
+import type { KeyAndCertificate, ServerIdentity } from '../../shared/network/server-identity.js';
+import { CONTROL_PLANE_NAME } from '../../shared/network/tls.js';
 
 /** The certificates that this control plane presents to hosts. Both can change while it listens. */
 export interface Identities {

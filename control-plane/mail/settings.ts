@@ -1,4 +1,4 @@
-import { isLoopback, parseAddress } from '../../shared/addresses.js';
+import { isLoopback, parseAddress } from '../../shared/network/addresses.js';
 import { SetupError } from '../../shared/coded-error.js';
 
 export const MAIL_SETTINGS = [

@@ -2,7 +2,7 @@ import type SMTPConnection from 'nodemailer/lib/smtp-connection';
 import { connect, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import type { Clock } from '../../shared/clock.js';
-import type { Delivery } from '../domain/mail.js';
+import type { Delivery } from '../domain/mail/mail.js';
 import type { SmtpSettings } from './settings.js';
 
 const CONNECT_MS = 10_000;

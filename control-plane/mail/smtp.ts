@@ -1,5 +1,5 @@
 import type { Clock, Timer } from '../../shared/clock.js';
-import type { Delivery, Mail, MailTransport } from '../domain/mail.js';
+import type { Delivery, Mail, MailTransport } from '../domain/mail/mail.js';
 import type { SmtpSettings } from './settings.js';
 import { SmtpSession, unreachable } from './smtp-session.js';
 

@@ -1,9 +1,9 @@
 import { Agent as PlainAgent, request as plainRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import { request as tlsRequest } from 'node:https';
 import { isIP } from 'node:net';
-import { isLoopback } from '../../shared/addresses.js';
-import { mayReach, ownAddresses } from '../../shared/reachable.js';
-import { IssuerFailure } from '../domain/company.js';
+import { isLoopback } from '../../shared/network/addresses.js';
+import { mayReach, ownAddresses } from '../../shared/network/reachable.js';
+import { IssuerFailure } from '../domain/identity/company.js';
 import {
   agentThatTrusts,
   answering,

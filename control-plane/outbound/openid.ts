@@ -10,8 +10,8 @@ import {
   type BegunAtIssuer,
   type IssuerAccess,
   type OpenId,
-} from '../domain/company.js';
-import { entraClaimsOf } from '../domain/microsoft.js';
+} from '../domain/identity/company.js';
+import { entraClaimsOf } from '../domain/identity/microsoft.js';
 import type { FetchFromIssuer } from './fetch-issuer.js';
 
 /** How long one request to an issuer may take. */

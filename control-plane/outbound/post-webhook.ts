@@ -3,7 +3,7 @@ import { Agent, request } from 'node:https';
 import type { IncomingMessage } from 'node:http';
 import { isIP, type LookupFunction } from 'node:net';
 import { createSecureContext, rootCertificates } from 'node:tls';
-import { mayReach, ownAddresses } from '../../shared/reachable.js';
+import { mayReach, ownAddresses } from '../../shared/network/reachable.js';
 import {
   MOST_ANSWER_BYTES,
   WebhookFailure,

@@ -1,4 +1,4 @@
-import type { PaymentProvider } from '../domain/payment.js';
+import type { PaymentProvider } from '../domain/money/payment.js';
 import { Refusal } from '../domain/refusal.js';
 
 /** Takes payments outside the system: an operator grants credit for them. */

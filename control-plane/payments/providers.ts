@@ -1,5 +1,5 @@
 import { SetupError } from '../../shared/coded-error.js';
-import type { PaymentProvider } from '../domain/payment.js';
+import type { PaymentProvider } from '../domain/money/payment.js';
 import { manualPayments } from './manual.js';
 import { STRIPE_SETTINGS, openStripe, type SettingsReader } from './stripe.js';
 

@@ -9,7 +9,7 @@ import type {
   PaymentWebhook,
   PayoutEntry,
   PayoutPage,
-} from '../domain/payment.js';
+} from '../domain/money/payment.js';
 import { Refusal, invalidField } from '../domain/refusal.js';
 
 export const STRIPE_SETTINGS = [

@@ -11,7 +11,7 @@ import { parseConfig } from '../../agent/config.js';
 import { hostChecks } from '../../agent/doctor/host-checks.js';
 import type { ProxyClient } from '../../agent/proxy/client.js';
 import { silentLogger } from '../../shared/logger.js';
-import { ServerIdentity, fromFiles, type KeyAndCertificate } from '../../shared/server-identity.js';
+import { ServerIdentity, fromFiles, type KeyAndCertificate } from '../../shared/network/server-identity.js';
 import { eventually } from '../../scripts/eventually.js';
 import { freePort, listen, startProxy } from '../harness/proxy.js';
 import { certificateFor } from '../harness/certificate.js';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Engine } from '../../agent/runtime/docker/engine.js';
-import { ImageCache } from '../../agent/runtime/docker/image-cache.js';
+import { ImageCache } from '../../agent/runtime/docker/images/image-cache.js';
 import { silentLogger } from '../../shared/logger.js';
 import { ManualClock } from '../harness/manual-clock.js';
 

@@ -12,7 +12,7 @@ import type { Identity } from '../../agent/link/identity.js';
 import { EngineWatch } from '../../agent/runtime/docker/docker-watch.js';
 import { Engine } from '../../agent/runtime/docker/engine.js';
 import { eventually } from '../../scripts/eventually.js';
-import type { CertificateTerm } from '../../shared/certificate-term.js';
+import type { CertificateTerm } from '../../shared/network/certificate-term.js';
 import { silentLogger } from '../../shared/logger.js';
 import { agentOnFakes } from '../harness/agent-on-fakes.js';
 import { BusyGpus } from '../harness/busy-gpus.js';

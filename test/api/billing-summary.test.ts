@@ -2,7 +2,7 @@ import BetterSqlite3 from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ApiClient, InstanceBody } from '../harness/api-client.js';
 import { eventually } from '../../scripts/eventually.js';
-import { CHARGE_GROUPS } from '../../control-plane/domain/money.js';
+import { CHARGE_GROUPS } from '../../control-plane/domain/money/money.js';
 import { sql, statement } from '../../control-plane/store/sql.js';
 import { World, type DeployBody } from '../contract/world.js';
 import { DAYS_THAT_DIFFER, INSTANCES_THAT_DIFFER } from '../harness/charge-days.js';

@@ -9,7 +9,7 @@ import {
   daysOf,
   transactionsOf,
   type TransactionRequest,
-} from '../../control-plane/services/billing/statements.js';
+} from '../../control-plane/services/billing/reports/statements.js';
 import { restOf } from '../../control-plane/services/system/pages.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
 import { DISK_MICRO, GPU_MICRO, makePoor, type Poor } from '../harness/poor.js';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { shownCode, typedCode, userCodeFrom } from '../../control-plane/domain/device-code.js';
+import { shownCode, typedCode, userCodeFrom } from '../../control-plane/domain/identity/device-code.js';
 import { query } from '../../control-plane/store/sql.js';
 import type { ApiClient } from '../harness/api-client.js';
 import { TestControlPlane, type Renter } from '../harness/control-plane.js';

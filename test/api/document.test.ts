@@ -1,7 +1,7 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { ERRORS } from '../../control-plane/http/error-codes.js';
+import { ERRORS } from '../../control-plane/http/errors/error-codes.js';
 import { VERSION } from '../../shared/version.js';
 import {
   fetchDocument,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { KEPT_MS, KEYS_A_RUN } from '../../control-plane/services/billing/ended-keys.js';
+import { KEPT_MS, KEYS_A_RUN } from '../../control-plane/services/billing/caps/ended-keys.js';
 import { query, rowById } from '../../control-plane/store/sql.js';
 import { World } from '../contract/world.js';
 

@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { OPERATORS } from '../../control-plane/domain/event.js';
-import { MOST_OF_CREDENTIAL, MOST_OF_STREAM } from '../../control-plane/http/event-streams.js';
+import { MOST_OF_CREDENTIAL, MOST_OF_STREAM } from '../../control-plane/http/events/event-streams.js';
 import { recordEvent } from '../../control-plane/services/events/record.js';
 import { query, sql, statement } from '../../control-plane/store/sql.js';
 import { eventually } from '../../scripts/eventually.js';

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { forgetIssuerSecrets } from '../../control-plane/services/accounts/issuers.js';
+import { forgetIssuerSecrets } from '../../control-plane/services/identity/companies/issuers.js';
 import { setCompany } from '../harness/companies.js';
 import { TestControlPlane, type Renter } from '../harness/control-plane.js';
 

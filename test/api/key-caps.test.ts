@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { WEEKDAYS } from '../../control-plane/domain/schedule.js';
+import { WEEKDAYS } from '../../control-plane/domain/instances/schedule.js';
 import type { InstanceBody } from '../harness/api-client.js';
 import { World } from '../contract/world.js';
 import { statusIs } from '../harness/control-plane.js';

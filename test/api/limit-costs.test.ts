@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Caller } from '../../control-plane/domain/caller.js';
-import { loadAccounts } from '../../control-plane/services/billing/load-accounts.js';
-import { findPayer, foreseePayer } from '../../control-plane/services/billing/payer.js';
-import { settleOrganizations } from '../../control-plane/services/billing/settle.js';
+import { loadAccounts } from '../../control-plane/services/billing/limits/load-accounts.js';
+import { findPayer, foreseePayer } from '../../control-plane/services/billing/limits/payer.js';
+import { settleOrganizations } from '../../control-plane/services/billing/settle/settle.js';
 import { sql, statement } from '../../control-plane/store/sql.js';
 import type { Tx } from '../../control-plane/store/store.js';
 import type { InstanceBody } from '../harness/api-client.js';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { WEEKDAYS } from '../../control-plane/domain/schedule.js';
+import { WEEKDAYS } from '../../control-plane/domain/instances/schedule.js';
 import { World } from '../contract/world.js';
 import type { ApiClient } from '../harness/api-client.js';
 import { Browser } from '../harness/browser.js';

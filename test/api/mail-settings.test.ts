@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { parseConfig } from '../../control-plane/config.js';
-import type { Mail } from '../../control-plane/domain/mail.js';
+import type { Mail } from '../../control-plane/domain/mail/mail.js';
 import type { SmtpSettings } from '../../control-plane/mail/settings.js';
 import { SmtpTransport } from '../../control-plane/mail/smtp.js';
 import { recordEvent } from '../../control-plane/services/events/record.js';

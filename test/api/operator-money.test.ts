@@ -1,7 +1,7 @@
 import BetterSqlite3 from 'better-sqlite3';
 import type { Compilable } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { REVENUE_ORDER, revenueOf } from '../../control-plane/services/billing/revenue.js';
+import { REVENUE_ORDER, revenueOf } from '../../control-plane/services/billing/reports/revenue.js';
 import { restOf } from '../../control-plane/services/system/pages.js';
 import { isUuid } from '../../shared/ids.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';

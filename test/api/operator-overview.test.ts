@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { components } from '../../client/api/index.js';
-import { NEED_AFTER_MS } from '../../control-plane/domain/need.js';
+import { NEED_AFTER_MS } from '../../control-plane/domain/machines/need.js';
 import { Fleet, fleetOf } from '../../control-plane/services/oversight/fleet.js';
 import type { Platform } from '../../control-plane/services/system/platform.js';
 import { query } from '../../control-plane/store/sql.js';

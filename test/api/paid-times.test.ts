@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { paidMs } from '../../control-plane/domain/paid-time.js';
+import { paidMs } from '../../control-plane/domain/money/paid-time.js';
 import { eventually } from '../../scripts/eventually.js';
 import { advanceUntil } from '../harness/advance-until.js';
 import { TestControlPlane, statusIs } from '../harness/control-plane.js';

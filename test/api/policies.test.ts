@@ -9,7 +9,7 @@ import {
   READ_BY_POST,
   READ_MONEY,
   enforcePolicies,
-} from '../../control-plane/http/policy.js';
+} from '../../control-plane/http/access/policy.js';
 import { TestControlPlane } from '../harness/control-plane.js';
 
 let test: TestControlPlane;

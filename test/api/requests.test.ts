@@ -1,9 +1,9 @@
 import { fastify } from 'fastify';
 import { Type } from 'typebox';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { formed } from '../../control-plane/http/schemas.js';
-import { checkPatterns } from '../../control-plane/http/validation-words.js';
-import { validateStrictly } from '../../control-plane/http/validation.js';
+import { formed } from '../../control-plane/http/schema/schemas.js';
+import { checkPatterns } from '../../control-plane/http/schema/validation-words.js';
+import { validateStrictly } from '../../control-plane/http/schema/validation.js';
 import type { InstanceBody } from '../harness/api-client.js';
 import { fetchDocument } from '../harness/openapi-conformance.js';
 import { advanceUntil } from '../harness/advance-until.js';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ROLES, losesRight, may, rolesWith, type Caller, type Role } from '../../control-plane/domain/caller.js';
-import { mailLinks } from '../../control-plane/domain/mail-links.js';
-import { wordsOf } from '../../control-plane/domain/mail-words.js';
+import { mailLinks } from '../../control-plane/domain/mail/mail-links.js';
+import { wordsOf } from '../../control-plane/domain/mail/mail-words.js';
 import type { ApiClient, InstanceBody } from '../harness/api-client.js';
 import { World } from '../contract/world.js';
 import type { Renter } from '../harness/control-plane.js';

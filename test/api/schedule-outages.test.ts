@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { WEEKDAYS } from '../../control-plane/domain/schedule.js';
+import { WEEKDAYS } from '../../control-plane/domain/instances/schedule.js';
 import { query } from '../../control-plane/store/sql.js';
 import { statusIs } from '../harness/control-plane.js';
 import type { FakeAgent } from '../harness/fake-agent.js';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { forgetTotpSecrets } from '../../control-plane/services/accounts/second-factors.js';
+import { forgetTotpSecrets } from '../../control-plane/services/identity/factors/second-factors.js';
 import { Encryption } from '../../control-plane/services/secrets/encryption.js';
 import { reencrypt } from '../../control-plane/services/secrets/key-rotation.js';
 import { query } from '../../control-plane/store/sql.js';

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import type { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { EventStreams } from '../../control-plane/http/event-streams.js';
+import { EventStreams } from '../../control-plane/http/events/event-streams.js';
 import { TestControlPlane } from '../harness/control-plane.js';
 
 const ALL = { types: null, instanceId: null, machineId: null };

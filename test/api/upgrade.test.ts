@@ -1,7 +1,7 @@
 import BetterSqlite3 from 'better-sqlite3';
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { hashToken } from '../../control-plane/services/accounts/tokens.js';
+import { hashToken } from '../../control-plane/services/secrets/tokens.js';
 import { makeUnsubscribeToken } from '../../control-plane/services/mail/unsubscribe.js';
 import { readTemplateSnapshot } from '../../control-plane/services/catalogue/stored-template.js';
 import { decryptWorkload, encryptWorkload } from '../../control-plane/services/instances/workload.js';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { checkUrl } from '../../control-plane/services/webhooks/endpoint-url.js';
 import { Refusal } from '../../control-plane/domain/refusal.js';
-import { mayReach } from '../../shared/reachable.js';
+import { mayReach } from '../../shared/network/reachable.js';
 import { TestControlPlane, type Renter } from '../harness/control-plane.js';
 
 let test: TestControlPlane;

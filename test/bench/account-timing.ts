@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { MINUTE_MS } from '../../shared/time.js';
-import { createAccount } from '../../control-plane/services/accounts/sign-up.js';
+import { createAccount } from '../../control-plane/services/identity/sign-in/sign-up.js';
 import type { ControlPlane } from '../../control-plane/app.js';
 import { TestSmtp } from '../harness/smtp.js';
 import type { Benchmark } from './benchmark.js';

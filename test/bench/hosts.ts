@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { redialSpreadMs } from '../../control-plane/domain/redial.js';
+import { redialSpreadMs } from '../../control-plane/domain/machines/redial.js';
 import type { ApiClient } from '../harness/api-client.js';
 import { Daemon } from '../../scripts/daemon.js';
 import type { BareSettings } from './bare-gateway.js';

@@ -2,7 +2,7 @@ import { connect as connectTcp, type Socket } from 'node:net';
 import { connect, createSecureContext, type SecureContext, type TLSSocket } from 'node:tls';
 import { retryDelayMs, spreadDelayMs } from '../../agent/link/backoff.js';
 import { AgentMessage, ControlMessage, type Welcome } from '../../shared/gen/gpurent/agent/v1/agent.js';
-import { CONTROL_PLANE_NAME } from '../../shared/tls.js';
+import { CONTROL_PLANE_NAME } from '../../shared/network/tls.js';
 
 /** As in the agent: a control plane that does not answer in time is dialed again. */
 const WELCOME_MS = 15_000;

@@ -7,7 +7,7 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { saveIdentity } from '../../agent/link/identity.js';
 import { Engine } from '../../agent/runtime/docker/engine.js';
-import { importEmptyImage } from '../../agent/runtime/docker/empty-image.js';
+import { importEmptyImage } from '../../agent/runtime/docker/images/empty-image.js';
 import { systemClock } from '../../shared/clock.js';
 import { Daemon } from '../../scripts/daemon.js';
 import { eventually } from '../../scripts/eventually.js';

@@ -1,6 +1,6 @@
 import { requestCertificate } from '../../agent/link/certificate-request.js';
 import type { ControlPlane } from '../../control-plane/app.js';
-import { getOrganization } from '../../control-plane/services/accounts/organizations.js';
+import { getOrganization } from '../../control-plane/services/organizations/organizations.js';
 import { addCredential } from '../../control-plane/services/machines/credentials.js';
 import { saveInventory } from '../../control-plane/services/machines/inventory.js';
 import { Inventory } from '../../shared/gen/gpurent/agent/v1/agent.js';

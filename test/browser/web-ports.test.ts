@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocketServer } from 'ws';
 import type { ProxyClient } from '../../agent/proxy/client.js';
 import { silentLogger } from '../../shared/logger.js';
-import { ServerIdentity } from '../../shared/server-identity.js';
+import { ServerIdentity } from '../../shared/network/server-identity.js';
 import { certificateFor } from '../harness/certificate.js';
 import { openContext, startChromium } from '../harness/chromium.js';
 import { ManualClock } from '../harness/manual-clock.js';

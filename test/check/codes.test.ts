@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { ACCESS_TOKEN_PLACEHOLDER } from '../../control-plane/domain/environment.js';
-import { HOST_EVENTS, INSTANCE_ERRORS, PLATFORM_EVENTS } from '../../control-plane/domain/instance-codes.js';
-import { ERRORS } from '../../control-plane/http/error-codes.js';
+import { ACCESS_TOKEN_PLACEHOLDER } from '../../control-plane/domain/instances/environment.js';
+import { HOST_EVENTS, INSTANCE_ERRORS, PLATFORM_EVENTS } from '../../control-plane/domain/instances/instance-codes.js';
+import { ERRORS } from '../../control-plane/http/errors/error-codes.js';
 
 const read = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
 
@@ -45,8 +45,8 @@ it('every kind of event is documented, also those that hosts tell', () => {
 });
 
 it.each([
-  'agent/runtime/docker/image-puller.ts',
-  'agent/runtime/docker/images.ts',
+  'agent/runtime/docker/images/image-puller.ts',
+  'agent/runtime/docker/images/images.ts',
   'agent/runtime/docker/vm/virtual-machines.ts',
 ])('the agent tells of no other kinds: %s', (file) => {
   const told = [...read(file).matchAll(/onProgress\('([^']+)'/g)].map(([, kind]) => kind);

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { EVENT_TYPES, STREAM_OF } from '../../control-plane/domain/event.js';
-import { EVENT_MODELS } from '../../control-plane/http/event-models.js';
+import { EVENT_MODELS } from '../../control-plane/http/events/event-models.js';
 import { eventually } from '../../scripts/eventually.js';
 import { TestControlPlane, type Renter } from '../harness/control-plane.js';
 import { recordCredits } from '../harness/event-reader.js';

@@ -2,7 +2,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { VERSION } from '../../shared/version.js';
 import { RELEASES } from '../harness/releases.js';
-import { knownFailure } from '../../control-plane/domain/command-failure.js';
+import { knownFailure } from '../../control-plane/domain/instances/command-failure.js';
 
 const read = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
 

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { DOCKER_SOCKET, GUEST_TOOLS, SAMPLE_IMAGE } from '../harness/docker.js';
 import { Engine } from '../../agent/runtime/docker/engine.js';
-import { probeDiskQuota } from '../../agent/runtime/docker/quota-probe.js';
+import { probeDiskQuota } from '../../agent/runtime/docker/data-roots/quota-probe.js';
 import { systemClock } from '../../shared/clock.js';
 import { eventually } from '../../scripts/eventually.js';
 import { OwnDocker } from '../rig/own-docker.js';

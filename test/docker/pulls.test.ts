@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
 import type { Failure } from '../../agent/domain/failure.js';
 import { Engine } from '../../agent/runtime/docker/engine.js';
-import { ImagePuller, type PullPolicy } from '../../agent/runtime/docker/image-puller.js';
+import { ImagePuller, type PullPolicy } from '../../agent/runtime/docker/images/image-puller.js';
 import { systemClock, type Clock } from '../../shared/clock.js';
 import { silentLogger } from '../../shared/logger.js';
 import { eventually } from '../../scripts/eventually.js';

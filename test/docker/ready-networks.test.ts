@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, expect, it } from 'vitest';
-import { InstanceNetworks } from '../../agent/runtime/docker/networks.js';
+import { InstanceNetworks } from '../../agent/runtime/docker/networks/networks.js';
 import { Engine } from '../../agent/runtime/docker/engine.js';
 import { systemClock } from '../../shared/clock.js';
 import { eventually } from '../../scripts/eventually.js';

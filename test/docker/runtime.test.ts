@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Engine } from '../../agent/runtime/docker/engine.js';
-import { EtcBound } from '../../agent/runtime/docker/etc-bound.js';
-import { isMadeHere } from '../../agent/runtime/docker/images.js';
+import { EtcBound } from '../../agent/runtime/docker/files/etc-bound.js';
+import { isMadeHere } from '../../agent/runtime/docker/images/images.js';
 import { systemClock } from '../../shared/clock.js';
 import { silentLogger } from '../../shared/logger.js';
 import { afterAll, describe, expect, it } from 'vitest';

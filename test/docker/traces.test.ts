@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { EgressGuard, removeEgressRules } from '../../agent/host/network/egress-guard.js';
 import { Engine } from '../../agent/runtime/docker/engine.js';
 import { CANARY_OF, LABEL } from '../../agent/runtime/docker/labels.js';
-import { OWN_IMAGES } from '../../agent/runtime/docker/pulled-images.js';
+import { OWN_IMAGES } from '../../agent/runtime/docker/images/pulled-images.js';
 import { requireNoWorkloads, removeTraces } from '../../agent/runtime/docker/traces.js';
 import { systemClock } from '../../shared/clock.js';
 import { SAMPLE_IMAGE } from '../harness/docker.js';

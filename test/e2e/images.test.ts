@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ImageCache } from '../../agent/runtime/docker/image-cache.js';
-import { pulledName } from '../../agent/runtime/docker/pulled-images.js';
+import { ImageCache } from '../../agent/runtime/docker/images/image-cache.js';
+import { pulledName } from '../../agent/runtime/docker/images/pulled-images.js';
 import { Engine } from '../../agent/runtime/docker/engine.js';
 import { silentLogger } from '../../shared/logger.js';
 import { statusIs } from '../harness/control-plane.js';

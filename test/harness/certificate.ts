@@ -3,8 +3,8 @@ import { isIP } from 'node:net';
 import 'reflect-metadata';
 import { SubjectAlternativeNameExtension, X509CertificateGenerator } from '@peculiar/x509';
 import { DAY_MS } from '../../shared/time.js';
-import { KEY_ALGORITHM } from '../../shared/tls.js';
-import type { KeyAndCertificate } from '../../shared/server-identity.js';
+import { KEY_ALGORITHM } from '../../shared/network/tls.js';
+import type { KeyAndCertificate } from '../../shared/network/server-identity.js';
 
 /** As somebody else's authority would make it, for a DNS name or an IP address; `notAfter`: when it ends. */
 export async function certificateFor(name: string, notAfter?: Date): Promise<KeyAndCertificate> {

@@ -1,7 +1,7 @@
 import { requestCertificate } from '../../agent/link/certificate-request.js';
 import { connectionBy } from '../../agent/link/channel.js';
 import { fetchAuthority } from '../../agent/link/trust.js';
-import { fingerprintIn } from '../../shared/tls.js';
+import { fingerprintIn } from '../../shared/network/tls.js';
 import { dialWire, type WireEnrolled, type WireVersion } from './wire.js';
 import type { FakeInventory } from './fake-inventory.js';
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import type { KeyAndCertificate } from '../../shared/server-identity.js';
+import type { KeyAndCertificate } from '../../shared/network/server-identity.js';
 
 export const MANIFEST_TYPE = 'application/vnd.docker.distribution.manifest.v2+json';
 

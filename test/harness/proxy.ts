@@ -2,7 +2,7 @@ import { connect, createServer, type AddressInfo, type Server } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { ProxyClient, proxyChild } from '../../agent/proxy/client.js';
 import { silentLogger } from '../../shared/logger.js';
-import type { ServerIdentity } from '../../shared/server-identity.js';
+import type { ServerIdentity } from '../../shared/network/server-identity.js';
 import { ManualClock } from './manual-clock.js';
 
 /** The access proxy as a program. */

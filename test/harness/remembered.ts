@@ -1,11 +1,11 @@
 import { inspect, isDeepStrictEqual } from 'node:util';
-import { credentialsOf } from '../../control-plane/services/accounts/authenticate.js';
+import { credentialsOf } from '../../control-plane/services/identity/sessions/authenticate.js';
 import {
   instancePages,
   instanceViews,
   liveInstances,
 } from '../../control-plane/services/actions/remembered-instances.js';
-import { revenueDays } from '../../control-plane/services/billing/revenue-days.js';
+import { revenueDays } from '../../control-plane/services/billing/reports/revenue-days.js';
 import { SORTS } from '../../control-plane/services/catalogue/market-list.js';
 import { Market, marketOf } from '../../control-plane/services/catalogue/market.js';
 import { Fleet, fleetOf } from '../../control-plane/services/oversight/fleet.js';

@@ -3,7 +3,7 @@ import {
   type Occurrence,
   type ScheduleAction,
   type ScheduleEntry,
-} from '../../control-plane/domain/schedule.js';
+} from '../../control-plane/domain/instances/schedule.js';
 import type { Row } from '../../control-plane/store/schema.js';
 import { query } from '../../control-plane/store/sql.js';
 import type { InstanceBody } from './api-client.js';

@@ -68,7 +68,7 @@ export const MCP: readonly Mutant[] = [
   },
   {
     name: 'injected-request-has-a-connection',
-    file: 'control-plane/http/early-answers.ts',
+    file: 'control-plane/http/answers/early-answers.ts',
     before: ' || !(raw instanceof IncomingMessage)',
     after: '',
     tests: ['test/api/mcp-sessions.test.ts'],

@@ -60,14 +60,14 @@ const INSTANCES: readonly Mutant[] = [
 const SCHEDULES: readonly Mutant[] = [
   {
     name: 'time-that-comes-twice-counts-at-the-second',
-    file: 'control-plane/domain/schedule.ts',
+    file: 'control-plane/domain/instances/schedule.ts',
     before: 'Math.min(...moments)',
     after: 'Math.max(...moments)',
     tests: ['test/unit/schedule.test.ts'],
   },
   {
     name: 'stop-of-a-deploy-under-way-dropped',
-    file: 'control-plane/domain/schedule.ts',
+    file: 'control-plane/domain/instances/schedule.ts',
     before: "isComingUp ? 'wait' : 'nothing'",
     after: "'nothing'",
     tests: ['test/unit/schedule.test.ts', 'test/api/schedule-actions.test.ts'],
@@ -105,7 +105,7 @@ const SCHEDULES: readonly Mutant[] = [
 const MONEY: readonly Mutant[] = [
   {
     name: 'unmeasured-ssh-counted-as-idle',
-    file: 'control-plane/domain/idle.ts',
+    file: 'control-plane/domain/instances/idle.ts',
     before: 'if (sshSessions !== 0 || portConnections !== 0) return false;',
     after: 'if ((sshSessions ?? 0) !== 0 || portConnections !== 0) return false;',
     tests: ['test/unit/idle.test.ts'],
@@ -234,21 +234,21 @@ const AGENT: readonly Mutant[] = [
 const ACCOUNTS: readonly Mutant[] = [
   {
     name: 'expired-key-accepted-until-it-is-ended',
-    file: 'control-plane/services/accounts/authenticate.ts',
+    file: 'control-plane/services/identity/sessions/authenticate.ts',
     before: 'if (endsAt !== null && endsAt <= platform.clock.now()) throw',
     after: "if (credential.kind === 'session' && endsAt !== null && endsAt <= platform.clock.now()) throw",
     tests: ['test/api/key-restrictions.test.ts'],
   },
   {
     name: 'demotion-keeps-personal-keys',
-    file: 'control-plane/services/accounts/members.ts',
+    file: 'control-plane/services/organizations/members.ts',
     before: '      revokeKeysOf(tx, actorOf(caller), userId, caller.organizationId);\n',
     after: '',
     tests: ['test/api/roles.test.ts'],
   },
   {
     name: 'policy-not-checked-after-the-body',
-    file: 'control-plane/http/policy.ts',
+    file: 'control-plane/http/access/policy.ts',
     before: '      admitAgain(platform, request);\n',
     after: '',
     tests: ['test/api/ended-credentials.test.ts'],
@@ -259,14 +259,14 @@ const ACCOUNTS: readonly Mutant[] = [
 const BROWSERS: readonly Mutant[] = [
   {
     name: 'cookie-without-proof-believed',
-    file: 'control-plane/http/policy.ts',
+    file: 'control-plane/http/access/policy.ts',
     before: '  if (isByCookie(request)) checkCookieUse(platform, request);\n',
     after: '',
     tests: ['test/api/cookie-sessions.test.ts'],
   },
   {
     name: 'one-of-two-cookies-believed',
-    file: 'control-plane/http/cookies.ts',
+    file: 'control-plane/http/access/cookies.ts',
     before: 'value !== undefined && another === undefined && pattern',
     after: 'value !== undefined && (another === undefined || another) && pattern',
     tests: ['test/api/cookie-sessions.test.ts'],

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { ApiClient, InstanceBody } from '../harness/api-client.js';
 import { query, sql, statement } from '../../control-plane/store/sql.js';
-import { inSight, lastsWith } from '../../console/src/data/times.js';
+import { inSight, lastsWith } from '../../console/src/data/values/times.js';
 import { eventually } from '../../scripts/eventually.js';
 import { MINUTE_MS } from '../../shared/time.js';
 import { NOWHERE, World, type Refused } from '../contract/world.js';

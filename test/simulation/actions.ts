@@ -1,10 +1,10 @@
 import { confirmClock } from '../../control-plane/services/reconciler/clock.js';
-import type { InstanceAction, InstanceStatus } from '../../control-plane/domain/instance-state.js';
+import type { InstanceAction, InstanceStatus } from '../../control-plane/domain/instances/instance-state.js';
 import { Refusal } from '../../control-plane/domain/refusal.js';
 import { adopt } from '../../control-plane/services/actions/adopt.js';
-import { grantCredit } from '../../control-plane/services/billing/credits.js';
-import { setSpendCaps } from '../../control-plane/services/billing/spend-caps.js';
-import { setDisputed } from '../../control-plane/services/billing/disputes.js';
+import { grantCredit } from '../../control-plane/services/billing/ledger/credits.js';
+import { setSpendCaps } from '../../control-plane/services/billing/caps/spend-caps.js';
+import { setDisputed } from '../../control-plane/services/billing/payments/disputes.js';
 import { deploy } from '../../control-plane/services/actions/deploy.js';
 import { destroy } from '../../control-plane/services/actions/destroy.js';
 import type { InstanceDetails } from '../../control-plane/services/actions/instance-details.js';

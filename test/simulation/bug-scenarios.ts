@@ -1,5 +1,5 @@
-import { grantCredit } from '../../control-plane/services/billing/credits.js';
-import { setSpendCaps } from '../../control-plane/services/billing/spend-caps.js';
+import { grantCredit } from '../../control-plane/services/billing/ledger/credits.js';
+import { setSpendCaps } from '../../control-plane/services/billing/caps/spend-caps.js';
 import { MINUTE_MS, cut, exit, loseJournal, request } from './actions.js';
 import type { SimHost } from './host.js';
 import { deployOne, type Scenario } from './scenarios.js';

@@ -1,5 +1,5 @@
 import { createControlPlane, type ControlPlane } from '../../control-plane/app.js';
-import { hashToken } from '../../control-plane/services/accounts/tokens.js';
+import { hashToken } from '../../control-plane/services/secrets/tokens.js';
 import { serveHost } from '../../control-plane/grpc/host-session.js';
 import type { Tx } from '../../control-plane/store/store.js';
 import type { Platform } from '../../control-plane/services/system/platform.js';

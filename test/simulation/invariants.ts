@@ -1,4 +1,4 @@
-import type { InstanceStatus } from '../../control-plane/domain/instance-state.js';
+import type { InstanceStatus } from '../../control-plane/domain/instances/instance-state.js';
 import { GRACE_MS } from '../../control-plane/domain/deadlines.js';
 import { TICK_MS } from './control-plane.js';
 import { IDLE, NOTHING_IDLES } from './idle.js';

@@ -1,4 +1,4 @@
-import type { InstanceAction, InstanceStatus } from '../../control-plane/domain/instance-state.js';
+import type { InstanceAction, InstanceStatus } from '../../control-plane/domain/instances/instance-state.js';
 
 /** What is looked at at the moment at which it happens. */
 export type MachineView =

@@ -1,5 +1,5 @@
-import type { Account } from '../../control-plane/domain/settlement.js';
-import { PERIODS } from '../../control-plane/domain/spend-cap.js';
+import type { Account } from '../../control-plane/domain/money/settlement.js';
+import { PERIODS } from '../../control-plane/domain/money/spend-cap.js';
 import { openMeter } from '../../control-plane/services/metering/meters.js';
 import { sql, statement } from '../../control-plane/store/sql.js';
 import type { Tx } from '../../control-plane/store/store.js';

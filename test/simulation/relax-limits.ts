@@ -1,5 +1,5 @@
 import { changeInstance } from '../../control-plane/services/actions/change-instance.js';
-import { readSpendCaps, setSpendCaps } from '../../control-plane/services/billing/spend-caps.js';
+import { readSpendCaps, setSpendCaps } from '../../control-plane/services/billing/caps/spend-caps.js';
 import type { World } from './world.js';
 
 /**

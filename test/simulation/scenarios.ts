@@ -1,4 +1,4 @@
-import type { InstanceStatus } from '../../control-plane/domain/instance-state.js';
+import type { InstanceStatus } from '../../control-plane/domain/instances/instance-state.js';
 import { adopt } from '../../control-plane/services/actions/adopt.js';
 import { MINUTE_MS, cut, dispute, exit, loseJournal, lose, request, restartDocker, vanish } from './actions.js';
 import type { SimHost } from './host.js';

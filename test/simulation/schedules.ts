@@ -1,5 +1,5 @@
 import { GRACE_MS } from '../../control-plane/domain/deadlines.js';
-import { WEEKDAYS, type ScheduleAction, type ScheduleEntry } from '../../control-plane/domain/schedule.js';
+import { WEEKDAYS, type ScheduleAction, type ScheduleEntry } from '../../control-plane/domain/instances/schedule.js';
 import { removeSchedule, replaceSchedule } from '../../control-plane/services/actions/schedules.js';
 import { TICK_MS } from './control-plane.js';
 import { EPOCH_MS } from './timeline.js';

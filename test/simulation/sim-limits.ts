@@ -1,4 +1,4 @@
-import type { InstanceLimits } from '../../control-plane/domain/instance-limits.js';
+import type { InstanceLimits } from '../../control-plane/domain/money/instance-limits.js';
 import { Random } from './random.js';
 
 const MINUTE_MS = 60_000;

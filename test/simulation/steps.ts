@@ -1,4 +1,4 @@
-import type { InstanceStatus } from '../../control-plane/domain/instance-state.js';
+import type { InstanceStatus } from '../../control-plane/domain/instances/instance-state.js';
 import { MINUTE_MS, request } from './actions.js';
 import type { Moment } from './faults.js';
 import { CONVERGED, INVARIANTS, judge } from './invariants.js';

@@ -1,4 +1,4 @@
-import type { InstanceStatus } from '../../control-plane/domain/instance-state.js';
+import type { InstanceStatus } from '../../control-plane/domain/instances/instance-state.js';
 import { DAYS_THAT_DIFFER, INSTANCES_THAT_DIFFER } from '../harness/charge-days.js';
 import { noteSince } from './machine-view.js';
 import type { World } from './world.js';

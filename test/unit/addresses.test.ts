@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { isLoopback, parseAddress } from '../../shared/addresses.js';
+import { isLoopback, parseAddress } from '../../shared/network/addresses.js';
 import { SetupError } from '../../shared/coded-error.js';
 
 it.each([

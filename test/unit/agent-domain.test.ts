@@ -7,9 +7,9 @@ import { candidatePorts, publishPorts } from '../../agent/domain/ports.js';
 import { capacityOf, freeSubnets, networkOf, overlap, parseSubnet } from '../../agent/domain/subnets.js';
 import { graceOf } from '../../agent/domain/stop-grace.js';
 import { retryDelayMs } from '../../agent/link/backoff.js';
-import { containerOptions } from '../../agent/runtime/docker/container-options.js';
-import { imageDefaults } from '../../agent/runtime/docker/images.js';
-import { LineReader } from '../../agent/runtime/docker/log-lines.js';
+import { containerOptions } from '../../agent/runtime/docker/containers/container-options.js';
+import { imageDefaults } from '../../agent/runtime/docker/images/images.js';
+import { LineReader } from '../../agent/runtime/docker/containers/log-lines.js';
 import { specOf } from '../suites/runtime-suite.js';
 
 describe('ports', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { faultOfBlock, isAllowedAddress } from '../../control-plane/services/accounts/allowed-addresses.js';
+import { faultOfBlock, isAllowedAddress } from '../../control-plane/services/organizations/keys/allowed-addresses.js';
 
 describe('an address that an API key allows', () => {
   it.each([

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { browserHost } from '../../control-plane/domain/browser-host.js';
-import { deviceOf } from '../../control-plane/domain/device.js';
-import { mayChange, mayRead, isFromOwnPage, type Provenance } from '../../control-plane/domain/same-origin.js';
+import { deviceOf } from '../../control-plane/domain/identity/device.js';
+import { mayChange, mayRead, isFromOwnPage, type Provenance } from '../../control-plane/domain/identity/same-origin.js';
 import { html } from '../../control-plane/http/pages/html.js';
 import { ownPath } from '../../control-plane/http/pages/return-to.js';
 

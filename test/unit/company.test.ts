@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { acceptedAddress, obstacleToAccept, type Assertion } from '../../control-plane/domain/company.js';
-import { entraClaimsOf, tenantsOf } from '../../control-plane/domain/microsoft.js';
+import { acceptedAddress, obstacleToAccept, type Assertion } from '../../control-plane/domain/identity/company.js';
+import { entraClaimsOf, tenantsOf } from '../../control-plane/domain/identity/microsoft.js';
 
 const TENANT = '11111111-2222-3333-4444-555555555555';
 const CONSUMERS = '9188040d-6c67-4c5b-b112-36a304b66dad';

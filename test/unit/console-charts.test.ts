@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { tickName } from '../../console/src/data/times.js';
+import { tickName } from '../../console/src/data/values/times.js';
 import { chartsOf, spanOf } from '../../console/src/pages/instance/usage-charts.js';
-import { withGaps } from '../../console/src/parts/gaps.js';
+import { withGaps } from '../../console/src/parts/charts/gaps.js';
 
 it('names the ticks of an axis by a clock of 24 hours, and days where they begin', () => {
   const at = (time: string) => Date.parse(time) / 1_000;

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { concernsOf } from '../../console/src/data/concerns.js';
-import { charge } from '../../control-plane/domain/charge.js';
-import { exactMoney, hourlyMoney, parseMoney, priceOf, typedMoney } from '../../console/src/data/money.js';
+import { concernsOf } from '../../console/src/data/live/concerns.js';
+import { charge } from '../../control-plane/domain/money/charge.js';
+import { exactMoney, hourlyMoney, parseMoney, priceOf, typedMoney } from '../../console/src/data/values/money.js';
 import { bytes, cpuCores } from '../../client/text/sizes.js';
 import {
   duration,
@@ -12,7 +12,7 @@ import {
   paysFor,
   relativeTime,
   shortTime,
-} from '../../console/src/data/times.js';
+} from '../../console/src/data/values/times.js';
 
 /** Returns words as a duration has them: no line breaks within. */
 const unbroken = (words: string) => words.replaceAll(' ', '\u00a0');

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { billingSearch } from '../../console/src/pages/billing/search.js';
 import { seriesOf, sumOf } from '../../console/src/pages/billing/sums.js';
 import { contentOf, draftOf, faultsOf, newVariable } from '../../console/src/parts/template-editor/draft.js';
-import type { Template } from '../../console/src/data/models.js';
+import type { Template } from '../../console/src/data/api/models.js';
 
 const micros = fc.integer({ min: 0, max: 10 ** 12 });
 const charges = fc.array(fc.record({ gpu_micro: micros, disk_micro: micros }), { maxLength: 366 });

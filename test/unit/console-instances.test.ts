@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { heldGpus, inHours } from '../../console/src/data/instances.js';
-import { priceOf } from '../../console/src/data/money.js';
-import { lastingSince } from '../../console/src/data/times.js';
+import { heldGpus, inHours } from '../../console/src/data/instances/instances.js';
+import { priceOf } from '../../console/src/data/values/money.js';
+import { lastingSince } from '../../console/src/data/values/times.js';
 import { chargesOf } from '../../console/src/pages/instance/runs.js';
 
 it('says for how long something has been so', () => {

@@ -1,7 +1,7 @@
 import { afterEach, expect, it, vi } from 'vitest';
 import { ApiError, UnreachableError } from '../../client/api/errors.js';
-import { keptKey, nameOf } from '../../console/src/data/request-keys.js';
-import { sendOnce } from '../../console/src/data/send-once.js';
+import { keptKey, nameOf } from '../../console/src/data/api/request-keys.js';
+import { sendOnce } from '../../console/src/data/api/send-once.js';
 
 const DAY_MS = 24 * 60 * 60_000;
 const lost = new UnreachableError('https://gpus.example', new Error('reset'));

@@ -1,5 +1,5 @@
 import { afterEach, expect, it, vi } from 'vitest';
-import { inOneTab } from '../../console/src/data/one-tab.js';
+import { inOneTab } from '../../console/src/data/live/one-tab.js';
 
 afterEach(() => {
   vi.useRealTimers();

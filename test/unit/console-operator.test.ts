@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { NEED_KINDS } from '../../control-plane/domain/need.js';
+import { NEED_KINDS } from '../../control-plane/domain/machines/need.js';
 import { gpuState, machineState, takesInstances } from '../../console/src/pages/operator/machine-state.js';
 import type { Gpu, Machine, NeedItem } from '../../console/src/pages/operator/models.js';
 import { listOf, shownOf } from '../../console/src/pages/operator/needs.js';

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { misfitOf } from '../../console/src/data/fit.js';
-import { costNow, sshCommand, vsCodeLink, webAddress } from '../../console/src/data/instances.js';
-import { fromLimits, limitFaults, NO_LIMITS, toLimits } from '../../console/src/data/limits.js';
-import { LogText } from '../../console/src/data/log-text.js';
-import type { Instance, Template } from '../../console/src/data/models.js';
+import { misfitOf } from '../../console/src/data/instances/fit.js';
+import { costNow, sshCommand, vsCodeLink, webAddress } from '../../console/src/data/instances/instances.js';
+import { fromLimits, limitFaults, NO_LIMITS, toLimits } from '../../console/src/data/instances/limits.js';
+import { LogText } from '../../console/src/data/instances/log-text.js';
+import type { Instance, Template } from '../../console/src/data/api/models.js';
 import {
   diskOf,
   EMPTY_FORM,

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { HALF_TYPED, limitFaults, NO_LIMITS, withoutHalf } from '../../console/src/data/limits.js';
-import type { Template } from '../../console/src/data/models.js';
+import { HALF_TYPED, limitFaults, NO_LIMITS, withoutHalf } from '../../console/src/data/instances/limits.js';
+import type { Template } from '../../console/src/data/api/models.js';
 import {
   EMPTY_FORM,
   overrideFault,

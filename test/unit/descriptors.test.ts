@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { GATEWAY_LIMITS } from '../../control-plane/grpc/gateway.js';
-import { CONNECTION_LIMITS } from '../../control-plane/http/connections.js';
-import { STREAM_LIMITS } from '../../control-plane/http/event-streams.js';
+import { CONNECTION_LIMITS } from '../../control-plane/http/limits/connections.js';
+import { STREAM_LIMITS } from '../../control-plane/http/events/event-streams.js';
 
 /** Hosts that are connected, and files and connections that the control plane opens itself. */
 const HOSTS = 10_000;

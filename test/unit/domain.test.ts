@@ -1,16 +1,16 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { burnPerHourMicro } from '../../control-plane/domain/burn.js';
-import { resendDelayMs } from '../../control-plane/domain/command.js';
-import { mergeEnvironment } from '../../control-plane/domain/environment.js';
+import { burnPerHourMicro } from '../../control-plane/domain/money/burn.js';
+import { resendDelayMs } from '../../control-plane/domain/instances/command.js';
+import { mergeEnvironment } from '../../control-plane/domain/instances/environment.js';
 import {
   allowedActions,
   assertTransition,
   isUp,
   type InstanceStatus,
-} from '../../control-plane/domain/instance-state.js';
-import { isMaintenanceNear, isNewerVersion, sliceResources } from '../../control-plane/domain/machine.js';
-import { isOwnSilence } from '../../control-plane/domain/silence.js';
+} from '../../control-plane/domain/instances/instance-state.js';
+import { isMaintenanceNear, isNewerVersion, sliceResources } from '../../control-plane/domain/machines/machine.js';
+import { isOwnSilence } from '../../control-plane/domain/machines/silence.js';
 
 const STATUSES: InstanceStatus[] = [
   'creating',

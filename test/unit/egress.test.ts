@@ -9,7 +9,7 @@ import {
   parseFilterTable,
   type EgressPolicy,
 } from '../../agent/domain/egress.js';
-import { FORBIDDEN_IPV4, isWithin } from '../../shared/forbidden-networks.js';
+import { FORBIDDEN_IPV4, isWithin } from '../../shared/network/forbidden-networks.js';
 
 const POLICY: EgressPolicy = {
   resolvers: ['192.168.1.53', 'fd00::53'],

@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { issuerUrlOf } from '../../control-plane/domain/company.js';
+import { issuerUrlOf } from '../../control-plane/domain/identity/company.js';
 import { issuerFetcher } from '../../control-plane/outbound/fetch-issuer.js';
 import type { OutboundOptions } from '../../control-plane/outbound/post-webhook.js';
 import { certificateFor } from '../harness/certificate.js';

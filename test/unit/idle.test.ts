@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { NOTICE_MS, idleAfter, idleStep, isIdle, type IdleSpan } from '../../control-plane/domain/idle.js';
+import { NOTICE_MS, idleAfter, idleStep, isIdle, type IdleSpan } from '../../control-plane/domain/instances/idle.js';
 import { unmeasured, type Use } from '../../shared/measurement.js';
 import { MINUTE_MS } from '../../shared/time.js';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Interval, Metered } from '../../control-plane/domain/metered.js';
-import { settle, type Account } from '../../control-plane/domain/settlement.js';
+import type { Interval, Metered } from '../../control-plane/domain/money/metered.js';
+import { settle, type Account } from '../../control-plane/domain/money/settlement.js';
 
 const HIGHEST_PRICE = 1_000_000_000_000;
 const HOUR_MS = 3_600_000;

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { TemplateNeeds } from '../../control-plane/domain/template-fit.js';
+import type { TemplateNeeds } from '../../control-plane/domain/catalogue/template-fit.js';
 import {
   countsOf,
   listOf,

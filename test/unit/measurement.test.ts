@@ -2,9 +2,15 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { History } from '../../agent/measurements/history.js';
 import { PointRing } from '../../agent/measurements/ring.js';
-import { diskStepOf, isHigherStep } from '../../control-plane/domain/disk-filling.js';
-import { mergeUses, packUses, rowOf, unpackUses, type TimedUse } from '../../control-plane/domain/measurement.js';
-import { instanceMetrics } from '../../control-plane/http/instance-metrics.js';
+import { diskStepOf, isHigherStep } from '../../control-plane/domain/instances/disk-filling.js';
+import {
+  mergeUses,
+  packUses,
+  rowOf,
+  unpackUses,
+  type TimedUse,
+} from '../../control-plane/domain/instances/measurement.js';
+import { instanceMetrics } from '../../control-plane/http/metrics/instance-metrics.js';
 import { hoursOf } from '../../control-plane/services/measurements/keep.js';
 import { AgentMessage } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { pullFailure } from '../../agent/domain/pull-failure.js';
 import { refuseOtherPlaces } from '../../agent/pulls/manifest.js';
-import { PullWatch } from '../../agent/runtime/docker/pull-watch.js';
-import { isForbidden } from '../../shared/forbidden-networks.js';
+import { PullWatch } from '../../agent/runtime/docker/images/pull-watch.js';
+import { isForbidden } from '../../shared/network/forbidden-networks.js';
 
 const MIB = 1024 * 1024;
 const MINUTE_MS = 60_000;

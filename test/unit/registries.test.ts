@@ -5,10 +5,10 @@ import { describe, expect, it } from 'vitest';
 import { markOf, PullRefused, pullFailure } from '../../agent/domain/pull-failure.js';
 import { pullRoute, pullsThroughProxy, type DockerRegistries } from '../../agent/domain/registries.js';
 import { parseChallenge } from '../../agent/pulls/challenge.js';
-import { PullSlots } from '../../agent/runtime/docker/pull-slots.js';
-import { isFetchedName, pulledName } from '../../agent/runtime/docker/pulled-images.js';
-import { registryAuthorities } from '../../agent/runtime/docker/registry-authorities.js';
-import { isWithin } from '../../shared/forbidden-networks.js';
+import { PullSlots } from '../../agent/runtime/docker/images/pull-slots.js';
+import { isFetchedName, pulledName } from '../../agent/runtime/docker/images/pulled-images.js';
+import { registryAuthorities } from '../../agent/runtime/docker/images/registry-authorities.js';
+import { isWithin } from '../../shared/network/forbidden-networks.js';
 import { parseImageReference } from '../../shared/image-reference.js';
 
 const DIGEST = `sha256:${'a1'.repeat(32)}`;

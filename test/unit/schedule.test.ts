@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { INSTANCE_STATUSES, type InstanceStatus } from '../../control-plane/domain/instance-state.js';
+import { INSTANCE_STATUSES, type InstanceStatus } from '../../control-plane/domain/instances/instance-state.js';
 import {
   LATEST_START_MS,
   SCHEDULE_ACTIONS,
@@ -13,7 +13,7 @@ import {
   type ScheduleEntry,
   type Weekday,
   type ZoneOffset,
-} from '../../control-plane/domain/schedule.js';
+} from '../../control-plane/domain/instances/schedule.js';
 import { findZone } from '../../control-plane/services/system/time-zones.js';
 
 const MINUTE_MS = 60_000;

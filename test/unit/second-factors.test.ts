@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { Secret } from 'otpauth';
-import { relyingPartyAt } from '../../control-plane/domain/relying-party.js';
-import { newTotpSecret, stepOf, totpUri } from '../../control-plane/services/accounts/totp.js';
+import { relyingPartyAt } from '../../control-plane/domain/identity/relying-party.js';
+import { newTotpSecret, stepOf, totpUri } from '../../control-plane/services/identity/factors/totp.js';
 import { randomIds } from '../../shared/ids.js';
 
 /** The shared secret of the examples of RFC 6238; their codes have eight digits, of which these are the last six. */

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Interval, Metered } from '../../control-plane/domain/metered.js';
-import { settle, type Account, type Entry } from '../../control-plane/domain/settlement.js';
+import type { Interval, Metered } from '../../control-plane/domain/money/metered.js';
+import { settle, type Account, type Entry } from '../../control-plane/domain/money/settlement.js';
 
 /** A micro-dollar each millisecond. */
 const RATE = 3_600_000;

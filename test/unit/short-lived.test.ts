@@ -1,5 +1,9 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { MOST_OF_A_NETWORK, MOST_SHORT_LIVED, ShortLived } from '../../control-plane/services/accounts/short-lived.js';
+import {
+  MOST_OF_A_NETWORK,
+  MOST_SHORT_LIVED,
+  ShortLived,
+} from '../../control-plane/services/identity/companies/short-lived.js';
 import { ManualClock } from '../harness/manual-clock.js';
 
 let clock: ManualClock;

@@ -5,7 +5,7 @@ import {
   slowImageBackOffMs,
   slowImageSource,
   type SlowPulls,
-} from '../../control-plane/domain/slow-image.js';
+} from '../../control-plane/domain/instances/slow-image.js';
 
 it.each([
   ['nginx', 'docker.io/library/nginx'],

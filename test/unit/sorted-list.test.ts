@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { SortedList } from '../../control-plane/domain/sorted-list.js';
+import { SortedList } from '../../control-plane/domain/catalogue/sorted-list.js';
 
 it('holds what was added and not removed since, in order', () => {
   const steps = fc.array(fc.record({ value: fc.integer({ min: 0, max: 30 }), isAdded: fc.boolean() }), {

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { CHARGE_GROUPS } from '../../control-plane/domain/money.js';
+import { CHARGE_GROUPS } from '../../control-plane/domain/money/money.js';
 import { parseConfig } from '../../control-plane/config.js';
 import { restore } from '../../control-plane/store/backup.js';
 import { migrations } from '../../control-plane/store/migrations/index.js';

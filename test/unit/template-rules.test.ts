@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { invalidField } from '../../control-plane/domain/refusal.js';
-import { lookOf } from '../../control-plane/domain/template-name.js';
-import { validatePorts, instancePorts, type TemplatePort } from '../../control-plane/domain/template-port.js';
+import { lookOf } from '../../control-plane/domain/catalogue/template-name.js';
+import { validatePorts, instancePorts, type TemplatePort } from '../../control-plane/domain/catalogue/template-port.js';
 
 const port = (number: number, changes: Partial<TemplatePort> = {}): TemplatePort => ({
   port: number,

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { WindowCounter } from '../../control-plane/http/window-counter.js';
+import { WindowCounter } from '../../control-plane/http/limits/window-counter.js';
 import { ManualClock } from '../harness/manual-clock.js';
 
 const MINUTE_MS = 60_000;

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { workloadLink } from '../../control-plane/domain/workload-link.js';
+import { workloadLink } from '../../control-plane/domain/instances/workload-link.js';
 
 const instanceId = '6a9141c8-a6f4-4f0b-851f-967ec9c792c4';
 

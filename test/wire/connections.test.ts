@@ -4,7 +4,7 @@ import { createServer as createTlsServer } from 'node:https';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { eventually } from '../../scripts/eventually.js';
-import { CONNECTION_LIMITS, boundConnections } from '../../control-plane/http/connections.js';
+import { CONNECTION_LIMITS, boundConnections } from '../../control-plane/http/limits/connections.js';
 import { certificateFor } from '../harness/certificate.js';
 import { TestControlPlane } from '../harness/control-plane.js';
 

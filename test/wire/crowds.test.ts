@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { HelloQueue } from '../../control-plane/grpc/hello-queue.js';
 import { serveHost, type HostStream } from '../../control-plane/grpc/host-session.js';
-import { hashToken } from '../../control-plane/services/accounts/tokens.js';
+import { hashToken } from '../../control-plane/services/secrets/tokens.js';
 import { AgentMessage, Hello, Inventory, type ControlMessage } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { silentLogger } from '../../shared/logger.js';
 import { REDIAL_AFTER } from '../../shared/protocol.js';

@@ -8,7 +8,7 @@ import { checkBeforeEnroll, enroll } from '../../agent/link/enrollment.js';
 import { loadIdentity, saveIdentity } from '../../agent/link/identity.js';
 import { RenewedIdentity } from '../../agent/link/renewal.js';
 import { silentLogger } from '../../shared/logger.js';
-import { CONTROL_PLANE_NAME } from '../../shared/tls.js';
+import { CONTROL_PLANE_NAME } from '../../shared/network/tls.js';
 import { query } from '../../control-plane/store/sql.js';
 import type { InstanceBody } from '../harness/api-client.js';
 import { TestControlPlane, statusIs } from '../harness/control-plane.js';

@@ -21,16 +21,16 @@ import {
   type WorkloadInfo,
   type Workload,
 } from '../workload.js';
-import { ACCESS_DIR, type AccessFiles } from './access-files.js';
-import { SSH_KEY_VARIABLE } from './container-options.js';
-import type { DataRoots } from './data-root-guard.js';
+import { ACCESS_DIR, type AccessFiles } from './files/access-files.js';
+import { SSH_KEY_VARIABLE } from './containers/container-options.js';
+import type { DataRoots } from './data-roots/data-root-guard.js';
 import { DEADLINE_MS, reasonOf, statusOf, type Engine } from './engine.js';
 import { containerName, LABEL, traitsOf } from './labels.js';
-import { locationOf } from './location.js';
-import { LineReader, readLines } from './log-lines.js';
-import type { InstanceNetworks } from './networks.js';
+import { locationOf } from './containers/location.js';
+import { LineReader, readLines } from './containers/log-lines.js';
+import type { InstanceNetworks } from './networks/networks.js';
 import type { PreparedWorkload, DockerHost, WorkloadKind } from './workload-kind.js';
-import { startFailureOf } from './start-failure.js';
+import { startFailureOf } from './containers/start-failure.js';
 
 const PORT_TRIES = 5;
 /** Time for Docker to confirm that it has killed a container that did not end. */

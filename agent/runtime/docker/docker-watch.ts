@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import type { Clock, Timer } from '../../../shared/clock.js';
 import type { DockerWatch } from '../workload.js';
-import type { DataRootGuard } from './data-root-guard.js';
+import type { DataRootGuard } from './data-roots/data-root-guard.js';
 import { LABEL } from './labels.js';
 import { DEADLINE_MS, type Engine } from './engine.js';
 

@@ -2,8 +2,8 @@ import type Docker from 'dockerode';
 import { SetupError } from '../../../shared/coded-error.js';
 import { DEADLINE_MS, imageOf, statusOf, type Engine } from './engine.js';
 import { CANARY_OF, LABEL } from './labels.js';
-import { OWN_IMAGES } from './pulled-images.js';
-import { PROBE_IMAGES } from './quota-probe.js';
+import { OWN_IMAGES } from './images/pulled-images.js';
+import { PROBE_IMAGES } from './data-roots/quota-probe.js';
 import { JOB_PREFIX } from './vm/runner-job.js';
 
 /** Throws SetupError while workloads of renters are on this host, running or not, under any identity of the host. */

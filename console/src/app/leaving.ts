@@ -1,4 +1,4 @@
-import { endDrafts } from '../data/kept-drafts.js';
+import { endDrafts } from '../data/api/kept-drafts.js';
 
 /**
  * Hides what is private when the page is left: the browser can keep it and show it again to whoever goes back, also after a sign-out. What

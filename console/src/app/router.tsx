@@ -8,7 +8,7 @@ import {
   type ErrorComponentProps,
 } from '@tanstack/react-router';
 import type { QueryClient } from '@tanstack/react-query';
-import { hasInstances, me } from '../data/queries.js';
+import { hasInstances, me } from '../data/api/queries.js';
 import { deploySearch } from '../pages/deploy/search.js';
 import { instanceSearch } from '../pages/instance/search.js';
 import { instancesSearch } from '../pages/instances/search.js';
@@ -28,9 +28,9 @@ import { organizationSearch } from '../pages/operator/organizations/organization
 import { organizationsSearch } from '../pages/operator/organizations/search.js';
 import { usersSearch } from '../pages/operator/users/search.js';
 import { templatesSearch } from '../pages/templates/search.js';
-import { Page } from '../parts/page.js';
-import { Empty, ErrorBox, Skeleton } from '../parts/states.js';
-import { LinkButton } from '../parts/button.js';
+import { Page } from '../parts/layout/page.js';
+import { Empty, ErrorBox, Skeleton } from '../parts/controls/states.js';
+import { LinkButton } from '../parts/controls/button.js';
 import { teamSearch } from '../pages/team/search.js';
 import { auditSearch } from '../pages/team/audit/search.js';
 import { endpointSearch } from '../pages/webhooks/endpoint/search.js';

@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { notFound, PUBLIC } from '../policy.js';
-import { namesETag } from '../remembered-bodies.js';
-import { text } from '../schemas.js';
+import { notFound, PUBLIC } from '../access/policy.js';
+import { namesETag } from '../answers/remembered-bodies.js';
+import { text } from '../schema/schemas.js';
 import { encodedFor, type ConsoleFile, type ConsoleFiles } from './files.js';
 
 /** What the addresses of the console's pages begin with. */

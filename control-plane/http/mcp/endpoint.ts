@@ -12,12 +12,12 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { createMcpServer } from '../../../client/mcp/index.js';
 import { VERSION } from '../../../shared/version.js';
 import { Refusal } from '../../domain/refusal.js';
-import { identifyCaller, onCredentialChange } from '../../services/accounts/authenticate.js';
-import { holderOf } from '../../services/accounts/holders.js';
-import { hashToken } from '../../services/accounts/tokens.js';
+import { identifyCaller, onCredentialChange } from '../../services/identity/sessions/authenticate.js';
+import { holderOf } from '../../services/organizations/holders.js';
+import { hashToken } from '../../services/secrets/tokens.js';
 import type { Platform } from '../../services/system/platform.js';
-import { clientAddress, clientNetwork } from '../client.js';
-import { callerOf, tokenOf } from '../policy.js';
+import { clientAddress, clientNetwork } from '../access/client.js';
+import { callerOf, tokenOf } from '../access/policy.js';
 import { connectWithin, NOWHERE, type Sender } from './inject.js';
 import { McpSessions, type Session } from './sessions.js';
 

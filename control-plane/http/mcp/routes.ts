@@ -1,9 +1,9 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { Refusal } from '../../domain/refusal.js';
-import { ERRORS, type ErrorCode } from '../error-codes.js';
-import { describeError, sendError } from '../errors.js';
-import { callerOf, READ_BY_POST } from '../policy.js';
+import { ERRORS, type ErrorCode } from '../errors/error-codes.js';
+import { describeError, sendError } from '../errors/errors.js';
+import { callerOf, READ_BY_POST } from '../access/policy.js';
 import type { Routes } from '../routes/routes.js';
 import { checkOrigin } from './check-origin.js';
 import type { McpEndpoint } from './endpoint.js';

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
-import { acceptInvite, getInvite } from '../../services/accounts/invites.js';
-import { text } from '../schemas.js';
+import { acceptInvite, getInvite } from '../../services/organizations/invites.js';
+import { text } from '../schema/schemas.js';
 import { userOf } from './account.js';
 import { formOf, type Field } from './forms.js';
 import { html } from './html.js';

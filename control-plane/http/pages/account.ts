@@ -1,15 +1,20 @@
 import { Type } from 'typebox';
 import type { AccountCaller } from '../../domain/caller.js';
-import { changePassword } from '../../services/accounts/change-password.js';
-import { describeUser } from '../../services/accounts/users.js';
-import { signOut } from '../../services/accounts/sign-in.js';
-import { countKeysOf } from '../../services/accounts/api-keys.js';
-import { acceptOwnInvite, listOwnInvites, type OwnInvite } from '../../services/accounts/invites.js';
-import { hasIssuers } from '../../services/accounts/issuers.js';
-import { endOtherSessions, endSession, listSessions, type SessionDetails } from '../../services/accounts/sessions.js';
-import { clearSessionCookie } from '../cookies.js';
-import { newPassword, presentPassword } from '../routes/accounts.js';
-import { choice, optional, uuid } from '../schemas.js';
+import { changePassword } from '../../services/identity/sign-in/change-password.js';
+import { describeUser } from '../../services/identity/users/users.js';
+import { signOut } from '../../services/identity/sign-in/sign-in.js';
+import { countKeysOf } from '../../services/organizations/keys/api-keys.js';
+import { acceptOwnInvite, listOwnInvites, type OwnInvite } from '../../services/organizations/invites.js';
+import { hasIssuers } from '../../services/identity/companies/issuers.js';
+import {
+  endOtherSessions,
+  endSession,
+  listSessions,
+  type SessionDetails,
+} from '../../services/identity/sessions/sessions.js';
+import { clearSessionCookie } from '../access/cookies.js';
+import { newPassword, presentPassword } from '../routes/identity/accounts.js';
+import { choice, optional, uuid } from '../schema/schemas.js';
 import { COMPANIES } from './company-links.js';
 import { formOf, type Field } from './forms.js';
 import { html, type Part } from './html.js';

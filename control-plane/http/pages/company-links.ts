@@ -1,5 +1,5 @@
-import { userBeingLinked } from '../../services/accounts/asserted-accounts.js';
-import { hasIssuers, listedIssuers } from '../../services/accounts/issuers.js';
+import { userBeingLinked } from '../../services/identity/companies/asserted-accounts.js';
+import { hasIssuers, listedIssuers } from '../../services/identity/companies/issuers.js';
 import type { Platform } from '../../services/system/platform.js';
 import { html, type Part } from './html.js';
 import { pathTo, type View } from './pages.js';

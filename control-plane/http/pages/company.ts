@@ -1,13 +1,17 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { beginCompanySignIn, finishCompanySignIn, type Outcome } from '../../services/accounts/company-sign-in.js';
-import { findIssuerFor } from '../../services/accounts/issuers.js';
+import {
+  beginCompanySignIn,
+  finishCompanySignIn,
+  type Outcome,
+} from '../../services/identity/sign-in/company-sign-in.js';
+import { findIssuerFor } from '../../services/identity/companies/issuers.js';
 import type { Platform } from '../../services/system/platform.js';
-import { clientNetwork, sessionOrigin } from '../client.js';
-import { companyCookie, ownOrigin, refuseAmongInstances, setCompanyCookie } from '../cookies.js';
-import { PUBLIC } from '../policy.js';
-import { emailOf } from '../routes/accounts.js';
-import { optional, text } from '../schemas.js';
+import { clientNetwork, sessionOrigin } from '../access/client.js';
+import { companyCookie, ownOrigin, refuseAmongInstances, setCompanyCookie } from '../access/cookies.js';
+import { PUBLIC } from '../access/policy.js';
+import { emailOf } from '../routes/identity/accounts.js';
+import { optional, text } from '../schema/schemas.js';
 import { COMPANIES, COMPANY, LINK_COMPANY, startOf } from './company-links.js';
 import { formOf, type Field } from './forms.js';
 import { html } from './html.js';

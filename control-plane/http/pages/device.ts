@@ -5,11 +5,11 @@ import {
   typeDeviceCode,
   typedDeviceRequest,
   type DeviceRequest,
-} from '../../services/accounts/approve-device.js';
+} from '../../services/identity/devices/approve-device.js';
 import { DEVICE_PAGE } from '../page-paths.js';
-import { clientNetwork } from '../client.js';
-import { userCode } from '../routes/device-codes.js';
-import { uuid } from '../schemas.js';
+import { clientNetwork } from '../access/client.js';
+import { userCode } from '../routes/identity/device-codes.js';
+import { uuid } from '../schema/schemas.js';
 import { timeOf, userOf } from './account.js';
 import { formOf, type Field } from './forms.js';
 import { html, type Part } from './html.js';

@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
-import { confirmSignUp } from '../../services/accounts/confirm-sign-up.js';
-import { requestPasswordReset, resetPassword } from '../../services/accounts/password-reset.js';
-import { clientNetwork, sessionOrigin } from '../client.js';
-import { emailOf, linkToken, newPassword, presentPassword } from '../routes/accounts.js';
-import { choice, optional } from '../schemas.js';
+import { confirmSignUp } from '../../services/identity/sign-in/confirm-sign-up.js';
+import { requestPasswordReset, resetPassword } from '../../services/identity/sign-in/password-reset.js';
+import { clientNetwork, sessionOrigin } from '../access/client.js';
+import { emailOf, linkToken, newPassword, presentPassword } from '../routes/identity/accounts.js';
+import { choice, optional } from '../schema/schemas.js';
 import { formOf, type Field } from './forms.js';
 import { html } from './html.js';
 import { noticeOf } from './notices.js';

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
-import { PUBLIC } from '../policy.js';
-import { text } from '../schemas.js';
+import { PUBLIC } from '../access/policy.js';
+import { text } from '../schema/schemas.js';
 import { SCRIPT } from './layout.js';
 import { PASSKEY_SCRIPT } from './passkey-script.js';
 

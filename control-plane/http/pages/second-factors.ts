@@ -1,16 +1,22 @@
 import { Type } from 'typebox';
-import { relyingPartyAt } from '../../domain/relying-party.js';
-import { addPasskey, beginPasskey, beginTotp, confirmTotp, findTotp } from '../../services/accounts/enrol-factor.js';
-import { cancelOwnRemoval } from '../../services/accounts/factor-removals.js';
+import { relyingPartyAt } from '../../domain/identity/relying-party.js';
+import {
+  addPasskey,
+  beginPasskey,
+  beginTotp,
+  confirmTotp,
+  findTotp,
+} from '../../services/identity/factors/enrol-factor.js';
+import { cancelOwnRemoval } from '../../services/identity/factors/factor-removals.js';
 import {
   describeFactors,
   listFactors,
   removeFactor,
   renewRecoveryCodes,
   type SecondFactor,
-} from '../../services/accounts/second-factors.js';
-import { factorName, passkeyIn, passkeyText, totpCode } from '../routes/factor-models.js';
-import { uuid } from '../schemas.js';
+} from '../../services/identity/factors/second-factors.js';
+import { factorName, passkeyIn, passkeyText, totpCode } from '../routes/identity/factor-models.js';
+import { uuid } from '../schema/schemas.js';
 import { timeOf, userOf } from './account.js';
 import { formOf, type Field } from './forms.js';
 import { html, type Part } from './html.js';

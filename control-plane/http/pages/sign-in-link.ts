@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
-import { signInByLink } from '../../services/accounts/sign-in-links.js';
-import { sessionOrigin } from '../client.js';
-import { linkToken } from '../routes/accounts.js';
+import { signInByLink } from '../../services/identity/sign-in/sign-in-links.js';
+import { sessionOrigin } from '../access/client.js';
+import { linkToken } from '../routes/identity/accounts.js';
 import { FORM_TOKEN, type Field } from './forms.js';
 import { html } from './html.js';
 import { SIGN_IN, type FormSpec, type PageSpec } from './pages.js';

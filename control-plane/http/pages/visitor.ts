@@ -2,11 +2,11 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AccountCaller } from '../../domain/caller.js';
 import { Refusal } from '../../domain/refusal.js';
-import { isFromOwnPage } from '../../domain/same-origin.js';
-import { authenticate } from '../../services/accounts/authenticate.js';
+import { isFromOwnPage } from '../../domain/identity/same-origin.js';
+import { authenticate } from '../../services/identity/sessions/authenticate.js';
 import type { Platform } from '../../services/system/platform.js';
-import { clientAddress } from '../client.js';
-import { formCookie, ownOrigin, provenanceOf, sessionCookie, setFormCookie } from '../cookies.js';
+import { clientAddress } from '../access/client.js';
+import { formCookie, ownOrigin, provenanceOf, sessionCookie, setFormCookie } from '../access/cookies.js';
 import { FORM_TOKEN } from './forms.js';
 
 /** Who looks at a page. */

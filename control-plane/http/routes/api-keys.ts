@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 import { API_KEY_KINDS } from '../../domain/caller.js';
-import { MOST_ALLOWED_ADDRESSES } from '../../services/accounts/allowed-addresses.js';
-import { listApiKeys, revokeApiKey, type ApiKeyDetails } from '../../services/accounts/api-keys.js';
-import { createCappedKey } from '../../services/billing/capped-keys.js';
-import { CREDENTIALS, READ, callerOf, sessionOf } from '../policy.js';
+import { MOST_ALLOWED_ADDRESSES } from '../../services/organizations/keys/allowed-addresses.js';
+import { listApiKeys, revokeApiKey, type ApiKeyDetails } from '../../services/organizations/keys/api-keys.js';
+import { createCappedKey } from '../../services/billing/caps/capped-keys.js';
+import { CREDENTIALS, READ, callerOf, sessionOf } from '../access/policy.js';
 import {
   body,
   choice,
@@ -18,10 +18,10 @@ import {
   text,
   timestamp,
   uuid,
-} from '../schemas.js';
-import { timeOf } from '../times.js';
+} from '../schema/schemas.js';
+import { timeOf } from '../schema/times.js';
 import { idOf, NoContent, listOrPage, PageQuery, type Routes } from './routes.js';
-import { caps } from './spend-caps.js';
+import { caps } from './billing/spend-caps.js';
 import { answerList } from './whole-list.js';
 
 const KIND =

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import { ACTOR_KINDS, ACTS } from '../../domain/act.js';
 import { listActs, type ActRow } from '../../services/system/acts.js';
-import { ADMIN, sessionOf } from '../policy.js';
-import { choice, integer, iso, nullable, optional, text, timestamp } from '../schemas.js';
+import { ADMIN, sessionOf } from '../access/policy.js';
+import { choice, integer, iso, nullable, optional, text, timestamp } from '../schema/schemas.js';
 import { answerCsv } from './csv.js';
 import { Period, withPeriod } from './period.js';
 import { page, pageFields, viewPage, type Routes } from './routes.js';

@@ -5,8 +5,8 @@ import {
   revokeEnrollmentToken,
   type EnrollmentTokenDetails,
 } from '../../services/machines/enrollment.js';
-import { OPERATOR, accountOf } from '../policy.js';
-import { body, flag, integer, iso, isoOrNull, nullable, optional, text, timestamp, uuid } from '../schemas.js';
+import { OPERATOR, accountOf } from '../access/policy.js';
+import { body, flag, integer, iso, isoOrNull, nullable, optional, text, timestamp, uuid } from '../schema/schemas.js';
 import { idOf, NoContent, page, pageFields, viewPage, type Routes } from './routes.js';
 
 const Token = Type.Object(

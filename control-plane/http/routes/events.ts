@@ -5,10 +5,10 @@ import type { RefusalCode } from '../../domain/refusal.js';
 import { listStream, placeAfter, type EventQuery } from '../../services/events/list.js';
 import { filterOf } from '../../services/events/slice.js';
 import type { Platform } from '../../services/system/platform.js';
-import { eventOf } from '../event-models.js';
-import { EVENT_STREAM, type EventStreams } from '../event-streams.js';
-import { OPERATOR, READ, callerOf } from '../policy.js';
-import { flag, list, nullable, optional, text, uuid } from '../schemas.js';
+import { eventOf } from '../events/event-models.js';
+import { EVENT_STREAM, type EventStreams } from '../events/event-streams.js';
+import { OPERATOR, READ, callerOf } from '../access/policy.js';
+import { flag, list, nullable, optional, text, uuid } from '../schema/schemas.js';
 import { pageFields, type Routes } from './routes.js';
 
 const EventQueryFields = Type.Object({

@@ -1,6 +1,6 @@
-import { factorProofRoutes, factorRequirementRoutes } from './factor-proofs.js';
-import { operatorFactorRoutes } from './operator-factors.js';
-import { factorEnrolmentRoutes, secondFactorRoutes } from './second-factors.js';
+import { factorProofRoutes, factorRequirementRoutes } from './identity/factor-proofs.js';
+import { operatorFactorRoutes } from './operator/factors.js';
+import { factorEnrolmentRoutes, secondFactorRoutes } from './identity/second-factors.js';
 import type { Routes } from './routes.js';
 
 /** All routes for second factors. */

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import type { GpuDetails } from '../../services/machines/machines.js';
-import { flag, integer, nullable, text, uuid } from '../schemas.js';
+import { flag, integer, nullable, text, uuid } from '../schema/schemas.js';
 
 /** A GPU as operators see it. */
 export const Gpu = Type.Object({

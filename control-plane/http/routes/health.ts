@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import { Refusal } from '../../domain/refusal.js';
 import { Readiness } from '../../services/system/readiness.js';
-import { PUBLIC } from '../policy.js';
-import { choice } from '../schemas.js';
+import { PUBLIC } from '../access/policy.js';
+import { choice } from '../schema/schemas.js';
 import type { Routes } from './routes.js';
 
 const Health = Type.Object({ status: choice(['ok'], 'The check has passed') });

@@ -3,8 +3,8 @@ import { Type } from 'typebox';
 import { changeMailChoices, getMailChoices, unsubscribe, type MailChoices } from '../../services/mail/preferences.js';
 import { readUnsubscribeToken } from '../../services/mail/unsubscribe.js';
 import type { Platform } from '../../services/system/platform.js';
-import { ACCOUNT, PUBLIC, accountOf } from '../policy.js';
-import { body, flag, optional, text } from '../schemas.js';
+import { ACCOUNT, PUBLIC, accountOf } from '../access/policy.js';
+import { body, flag, optional, text } from '../schema/schemas.js';
 import type { Routes } from './routes.js';
 
 const choices = {

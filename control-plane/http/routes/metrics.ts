@@ -1,10 +1,10 @@
 import type { FastifyRequest } from 'fastify';
 import { readOverview } from '../../services/oversight/counts.js';
 import { Readiness } from '../../services/system/readiness.js';
-import type { EventStreams } from '../event-streams.js';
-import type { Metrics } from '../metrics.js';
-import { PUBLIC, notFound } from '../policy.js';
-import { text } from '../schemas.js';
+import type { EventStreams } from '../events/event-streams.js';
+import type { Metrics } from '../metrics/metrics.js';
+import { PUBLIC, notFound } from '../access/policy.js';
+import { text } from '../schema/schemas.js';
 import type { Routes } from './routes.js';
 
 /** Serves metrics to a Prometheus on this machine. Requests from elsewhere, or through a proxy, get 404. */

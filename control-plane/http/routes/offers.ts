@@ -3,7 +3,7 @@ import { Type, type TSchema } from 'typebox';
 import type { OfferDetails } from '../../services/catalogue/offer-details.js';
 import { MOST_VALUES, SORTS } from '../../services/catalogue/market-list.js';
 import { catalogStatus, countOffers, getOffer, listOffers } from '../../services/catalogue/offers.js';
-import { callerOf, READ } from '../policy.js';
+import { callerOf, READ } from '../access/policy.js';
 import {
   choice,
   flag,
@@ -18,8 +18,8 @@ import {
   text,
   timestamp,
   uuid,
-} from '../schemas.js';
-import { pageText, sendBody, textOf } from '../remembered-bodies.js';
+} from '../schema/schemas.js';
+import { pageText, sendBody, textOf } from '../answers/remembered-bodies.js';
 import { idOf, listOrPage, pageFields, PageQuery, type Routes } from './routes.js';
 
 /** The fields of a machine that both renters and operators see. */

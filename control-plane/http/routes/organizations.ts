@@ -1,13 +1,13 @@
 import { Type } from 'typebox';
-import { createInvite, listInvites, withdrawInvite, type InviteDetails } from '../../services/accounts/invites.js';
+import { createInvite, listInvites, withdrawInvite, type InviteDetails } from '../../services/organizations/invites.js';
 import {
   changeRole,
   listMembers,
   removeMember,
   type Member as MemberDetails,
-} from '../../services/accounts/members.js';
-import type { OrganizationRow } from '../../services/accounts/organizations.js';
-import { ACCOUNT, ADMIN, READ_MONEY, accountOf, callerOf, sessionOf } from '../policy.js';
+} from '../../services/organizations/members.js';
+import type { OrganizationRow } from '../../services/organizations/organizations.js';
+import { ACCOUNT, ADMIN, READ_MONEY, accountOf, callerOf, sessionOf } from '../access/policy.js';
 import {
   body,
   flag,
@@ -21,8 +21,8 @@ import {
   text,
   timestamp,
   uuid,
-} from '../schemas.js';
-import { emailOf, roleOf } from './accounts.js';
+} from '../schema/schemas.js';
+import { emailOf, roleOf } from './identity/accounts.js';
 import { idOf, NoContent, listOrPage, PageQuery, type Routes } from './routes.js';
 import { answerList } from './whole-list.js';
 import {
@@ -30,7 +30,7 @@ import {
   describeOrganization,
   renameOrganization,
   type OrganizationDetails,
-} from '../../services/billing/organizations.js';
+} from '../../services/billing/reports/billed-organizations.js';
 
 const Suspension = Type.Object(
   {

@@ -1,5 +1,5 @@
-import { optional, text } from '../schemas.js';
-import { timeOf } from '../times.js';
+import { optional, text } from '../schema/schemas.js';
+import { timeOf } from '../schema/times.js';
 
 /** The parameters of a log for a period. */
 export const Period = optional({

@@ -9,7 +9,7 @@ import type {
 import { Type, type TSchema } from 'typebox';
 import type { ListOrPage, Page } from '../../services/system/pages.js';
 import type { Platform } from '../../services/system/platform.js';
-import { formed, integer, list, nullable, optional, text } from '../schemas.js';
+import { formed, integer, list, nullable, optional, text } from '../schema/schemas.js';
 
 /** Registers the routes of one resource. */
 export type Routes = (

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
-import { addSshKey, listSshKeys, removeSshKey, type SshKeyDetails } from '../../services/accounts/ssh-keys.js';
-import { ACCOUNT, accountOf } from '../policy.js';
-import { body, iso, nameOf, text, timestamp, uuid } from '../schemas.js';
+import { addSshKey, listSshKeys, removeSshKey, type SshKeyDetails } from '../../services/organizations/ssh-keys.js';
+import { ACCOUNT, accountOf } from '../access/policy.js';
+import { body, iso, nameOf, text, timestamp, uuid } from '../schema/schemas.js';
 import { idOf, NoContent, listOrPage, PageQuery, type Routes } from './routes.js';
 import { answerList } from './whole-list.js';
 

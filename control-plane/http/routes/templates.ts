@@ -9,7 +9,7 @@ import {
 import { templatesSlice, type TemplateFilter } from '../../services/catalogue/template-list.js';
 import { getTemplate, getTemplateByHash, type TemplateDetails } from '../../services/catalogue/templates.js';
 import type { PageRequest } from '../../services/system/pages.js';
-import { MEMBER, MEMBER_SESSION, READ, callerOf, sessionOf } from '../policy.js';
+import { MEMBER, MEMBER_SESSION, READ, callerOf, sessionOf } from '../access/policy.js';
 import {
   body,
   choice,
@@ -26,7 +26,7 @@ import {
   text,
   timestamp,
   uuid,
-} from '../schemas.js';
+} from '../schema/schemas.js';
 import { idOf, NoContent, listOrPage, pageFields, type Routes } from './routes.js';
 import { answerSlices } from './whole-list.js';
 

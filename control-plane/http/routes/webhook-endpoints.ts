@@ -20,7 +20,7 @@ import {
   sendTest,
   type Delivery,
 } from '../../services/webhooks/deliveries.js';
-import { ADMIN, sessionOf } from '../policy.js';
+import { ADMIN, sessionOf } from '../access/policy.js';
 import {
   body,
   choice,
@@ -36,8 +36,8 @@ import {
   text,
   timestamp,
   uuid,
-} from '../schemas.js';
-import { timeOf } from '../times.js';
+} from '../schema/schemas.js';
+import { timeOf } from '../schema/times.js';
 import { NoContent, PageQuery, idOf, listOrPage, pageFields, type Routes } from './routes.js';
 import { answerList } from './whole-list.js';
 

@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
-import type { PaymentWebhook } from '../../domain/payment.js';
-import { receiveEvent } from '../../services/billing/payments.js';
-import { PUBLIC } from '../policy.js';
-import { readText } from '../read-bodies.js';
-import { flag, text } from '../schemas.js';
+import type { PaymentWebhook } from '../../domain/money/payment.js';
+import { receiveEvent } from '../../services/billing/payments/payments.js';
+import { PUBLIC } from '../access/policy.js';
+import { readText } from '../schema/read-bodies.js';
+import { flag, text } from '../schema/schemas.js';
 import type { Routes } from './routes.js';
 
 /** Receives the events of the payment provider. Their signature proves where they come from. */

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { SLICE_BYTES, type ListOrPage, type Page, type PageRequest, type Slice } from '../../services/system/pages.js';
-import { pageText, sendBody, type Text } from '../remembered-bodies.js';
+import { pageText, sendBody, type Text } from '../answers/remembered-bodies.js';
 import { viewPage } from './routes.js';
 
 /** Rows that are read and sent in one turn of the event loop: a few milliseconds of work. */

@@ -1,12 +1,12 @@
 import { actorOf } from '../../domain/act.js';
 import { keyIdOf, type Caller } from '../../domain/caller.js';
-import { areLooser, tooNearLimit, type InstanceLimits } from '../../domain/instance-limits.js';
+import { areLooser, tooNearLimit, type InstanceLimits } from '../../domain/money/instance-limits.js';
 import { Refusal, invalidField } from '../../domain/refusal.js';
-import { keepEarlierLimit } from '../billing/earlier-limits.js';
-import { usedUpLimit } from '../billing/enforce-limits.js';
-import { checkExpectedOf } from '../billing/expected-stops.js';
-import { settleOrganizations } from '../billing/settle.js';
-import { findCaps, refusalOfLoosening } from '../billing/spend-check.js';
+import { keepEarlierLimit } from '../billing/limits/earlier-limits.js';
+import { usedUpLimit } from '../billing/limits/enforce-limits.js';
+import { checkExpectedOf } from '../billing/limits/expected-stops.js';
+import { settleOrganizations } from '../billing/settle/settle.js';
+import { findCaps, refusalOfLoosening } from '../billing/limits/spend-check.js';
 import { findLiveRates, getOwnInstance, type Instance } from '../instances/queries.js';
 import type { Tx } from '../../store/store.js';
 import { amend, type InstanceChanges } from '../instances/transitions.js';

@@ -1,18 +1,18 @@
-import { burnPerHourMicro, diskPerHourMicro, fullPerHourMicro, type Rates } from '../../domain/burn.js';
+import { burnPerHourMicro, diskPerHourMicro, fullPerHourMicro, type Rates } from '../../domain/money/burn.js';
 import type { Caller } from '../../domain/caller.js';
-import { isMaintenanceNear } from '../../domain/machine.js';
+import { isMaintenanceNear } from '../../domain/machines/machine.js';
 import { Refusal } from '../../domain/refusal.js';
-import { needsNewerCuda, needsOlderCuda, needsVms, SUPPORTED_ARCH } from '../../domain/template-fit.js';
+import { needsNewerCuda, needsOlderCuda, needsVms, SUPPORTED_ARCH } from '../../domain/catalogue/template-fit.js';
 import type { Row } from '../../store/schema.js';
 import { compileOnce, query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import { findAttachableKey } from '../accounts/ssh-keys.js';
-import type { Payer } from '../billing/payer.js';
-import { refusalOfBalance, refusalOfFreeze } from '../billing/payment-check.js';
+import { findAttachableKey } from '../organizations/ssh-keys.js';
+import type { Payer } from '../billing/limits/payer.js';
+import { refusalOfBalance, refusalOfFreeze } from '../billing/payments/payment-check.js';
 import { describeOffer, type OfferDetails } from '../catalogue/offer-details.js';
 import { freeGpus } from '../catalogue/offer-obstacle.js';
 import { findTemplate } from '../catalogue/templates.js';
-import { refusalOfCaps, refusalOfOwnLimit } from '../billing/spend-check.js';
+import { refusalOfCaps, refusalOfOwnLimit } from '../billing/limits/spend-check.js';
 import type { Platform } from '../system/platform.js';
 
 const INSTANCE_LIMIT = 25;

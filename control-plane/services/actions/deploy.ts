@@ -1,9 +1,9 @@
 import { actorOf } from '../../domain/act.js';
 import { keyIdOf, type Caller } from '../../domain/caller.js';
-import type { EnvEntry } from '../../domain/environment.js';
-import type { InstanceLimits } from '../../domain/instance-limits.js';
-import { findPayer } from '../billing/payer.js';
-import { settleOrganizations } from '../billing/settle.js';
+import type { EnvEntry } from '../../domain/instances/environment.js';
+import type { InstanceLimits } from '../../domain/money/instance-limits.js';
+import { findPayer } from '../billing/limits/payer.js';
+import { settleOrganizations } from '../billing/settle/settle.js';
 import { recordAct } from '../system/acts.js';
 import type { Platform } from '../system/platform.js';
 import { recordCommand } from '../instances/commands.js';

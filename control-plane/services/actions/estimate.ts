@@ -1,11 +1,11 @@
-import { chargedPerHourMicro, diskPerHourMicro, type Rates } from '../../domain/burn.js';
+import { chargedPerHourMicro, diskPerHourMicro, type Rates } from '../../domain/money/burn.js';
 import type { Caller } from '../../domain/caller.js';
-import type { InstanceStatus } from '../../domain/instance-state.js';
+import type { InstanceStatus } from '../../domain/instances/instance-state.js';
 import { Refusal } from '../../domain/refusal.js';
-import type { Metered } from '../../domain/metered.js';
-import { lastsUntil } from '../../domain/settlement.js';
+import type { Metered } from '../../domain/money/metered.js';
+import { lastsUntil } from '../../domain/money/settlement.js';
 import type { Tx } from '../../store/store.js';
-import { foreseePayer } from '../billing/payer.js';
+import { foreseePayer } from '../billing/limits/payer.js';
 import { findSlowImage, reasonOf } from '../instances/slow-images.js';
 import type { Platform } from '../system/platform.js';
 import { checkStopTime } from './change-instance.js';

@@ -1,11 +1,11 @@
 import type { ApiKeyKind } from '../../domain/caller.js';
-import { allowedActions, type InstanceAction, type InstanceStatus } from '../../domain/instance-state.js';
-import { withoutValues } from '../../domain/environment.js';
-import { instancePorts } from '../../domain/template-port.js';
+import { allowedActions, type InstanceAction, type InstanceStatus } from '../../domain/instances/instance-state.js';
+import { withoutValues } from '../../domain/instances/environment.js';
+import { instancePorts } from '../../domain/catalogue/template-port.js';
 import { oncePer } from '../../store/remembered.js';
 import { compileOnce, query, rowById } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import { getOrganization } from '../accounts/organizations.js';
+import { getOrganization } from '../organizations/organizations.js';
 import { readTemplateSnapshot, type TemplateDetails } from '../catalogue/stored-template.js';
 import type { Instance } from '../instances/queries.js';
 import type { Platform } from '../system/platform.js';

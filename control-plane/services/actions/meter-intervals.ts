@@ -1,5 +1,5 @@
 import type { Caller } from '../../domain/caller.js';
-import type { Meter } from '../../domain/money.js';
+import type { Meter } from '../../domain/money/money.js';
 import { query, sql } from '../../store/sql.js';
 import { getOwnInstance } from '../instances/queries.js';
 import { pageOf, type Page, type PageRequest } from '../system/pages.js';

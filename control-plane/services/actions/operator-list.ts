@@ -1,10 +1,10 @@
-import type { CommandKind } from '../../domain/command.js';
-import type { InstanceErrorCode } from '../../domain/instance-codes.js';
-import { WAIT_WORDS, waitReason, type WaitReason } from '../../domain/wait.js';
+import type { CommandKind } from '../../domain/instances/command.js';
+import type { InstanceErrorCode } from '../../domain/instances/instance-codes.js';
+import { WAIT_WORDS, waitReason, type WaitReason } from '../../domain/instances/wait.js';
 import type { Row } from '../../store/schema.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import { REMOVED_EMAILS } from '../accounts/removed-users.js';
+import { REMOVED_EMAILS } from '../organizations/removed-users.js';
 import { pageOf, type Page, type PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
 

@@ -1,8 +1,8 @@
 import type { Row } from '../../store/schema.js';
 import { query } from '../../store/sql.js';
-import { listApiKeys, type ApiKeyDetails } from '../accounts/api-keys.js';
-import { getOrganization } from '../accounts/organizations.js';
-import { describeOrganizationOf, type OrganizationDetails } from '../billing/organizations.js';
+import { listApiKeys, type ApiKeyDetails } from '../organizations/keys/api-keys.js';
+import { getOrganization } from '../organizations/organizations.js';
+import { describeOrganizationOf, type OrganizationDetails } from '../billing/reports/billed-organizations.js';
 import { liveMachineIds } from '../instances/queries.js';
 import { findMachineRow } from '../machines/machines.js';
 import { newestFirst, pageFrom, pageOf, type ListOrPage, type Page, type PageRequest } from '../system/pages.js';

@@ -2,7 +2,7 @@ import { actorOf } from '../../domain/act.js';
 import type { Caller } from '../../domain/caller.js';
 import { Refusal, invalidField } from '../../domain/refusal.js';
 import type { Tx } from '../../store/store.js';
-import { findAttachableKey } from '../accounts/ssh-keys.js';
+import { findAttachableKey } from '../organizations/ssh-keys.js';
 import { findMachineRow } from '../machines/machines.js';
 import { recordAct } from '../system/acts.js';
 import type { Platform } from '../system/platform.js';

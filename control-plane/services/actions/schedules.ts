@@ -1,7 +1,12 @@
 import { actorOf } from '../../domain/act.js';
 import { keyIdOf, type Caller } from '../../domain/caller.js';
 import { Refusal, invalidField } from '../../domain/refusal.js';
-import { findContradiction, nextOccurrence, type Occurrence, type ScheduleEntry } from '../../domain/schedule.js';
+import {
+  findContradiction,
+  nextOccurrence,
+  type Occurrence,
+  type ScheduleEntry,
+} from '../../domain/instances/schedule.js';
 import type { Tx } from '../../store/store.js';
 import { getOwnInstance, type Instance } from '../instances/queries.js';
 import {

@@ -1,6 +1,6 @@
 import { actorOf } from '../../domain/act.js';
 import type { Caller } from '../../domain/caller.js';
-import { allowedActions, type InstanceAction } from '../../domain/instance-state.js';
+import { allowedActions, type InstanceAction } from '../../domain/instances/instance-state.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { Platform } from '../system/platform.js';
 import { getOwnInstance, type Instance } from '../instances/queries.js';

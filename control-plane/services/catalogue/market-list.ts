@@ -1,4 +1,4 @@
-import { fits, type TemplateNeeds } from '../../domain/template-fit.js';
+import { fits, type TemplateNeeds } from '../../domain/catalogue/template-fit.js';
 import { newestFirst, pageFrom, type ListOrPage, type Order, type PageRequest } from '../system/pages.js';
 import type { OfferDetails } from './offer-details.js';
 

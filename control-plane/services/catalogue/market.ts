@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
-import { SortedList } from '../../domain/sorted-list.js';
-import type { TemplateNeeds } from '../../domain/template-fit.js';
+import { SortedList } from '../../domain/catalogue/sorted-list.js';
+import type { TemplateNeeds } from '../../domain/catalogue/template-fit.js';
 import { oncePer } from '../../store/remembered.js';
 import { compileOnce, query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';

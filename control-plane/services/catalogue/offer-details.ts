@@ -1,4 +1,4 @@
-import { sliceResources } from '../../domain/machine.js';
+import { sliceResources } from '../../domain/machines/machine.js';
 import type { Row } from '../../store/schema.js';
 import { rowById } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';

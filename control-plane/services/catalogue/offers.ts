@@ -1,6 +1,6 @@
 import type { Caller, Operator } from '../../domain/caller.js';
 import { Refusal, invalidField } from '../../domain/refusal.js';
-import type { TemplateNeeds } from '../../domain/template-fit.js';
+import type { TemplateNeeds } from '../../domain/catalogue/template-fit.js';
 import type { Row } from '../../store/schema.js';
 import { query } from '../../store/sql.js';
 import { recordAudit } from '../system/audit.js';

@@ -1,5 +1,5 @@
-import type { EnvEntry } from '../../domain/environment.js';
-import type { TemplatePort } from '../../domain/template-port.js';
+import type { EnvEntry } from '../../domain/instances/environment.js';
+import type { TemplatePort } from '../../domain/catalogue/template-port.js';
 import { readStored, readStoredList } from '../../store/stored-json.js';
 import type { Encryption } from '../secrets/encryption.js';
 import type { Row } from '../../store/schema.js';

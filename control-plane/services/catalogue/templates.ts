@@ -1,5 +1,5 @@
 import { maySeeSecrets, type Caller } from '../../domain/caller.js';
-import { withoutValues } from '../../domain/environment.js';
+import { withoutValues } from '../../domain/instances/environment.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
 import { listOf, query, sql } from '../../store/sql.js';

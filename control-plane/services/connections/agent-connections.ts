@@ -1,8 +1,8 @@
 import type { Clock } from '../../../shared/clock.js';
 import type { ControlMessage, Gpu } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import { MINUTE_MS } from '../../../shared/time.js';
-import { ClockMeasurement, type ClockDifference } from '../../domain/clock-difference.js';
-import type { HostTrouble } from '../../domain/wait.js';
+import { ClockMeasurement, type ClockDifference } from '../../domain/machines/clock-difference.js';
+import type { HostTrouble } from '../../domain/instances/wait.js';
 import { KnownDisks } from './known-disks.js';
 import { MessageRateLimiter } from './message-rate-limiter.js';
 

@@ -1,5 +1,5 @@
 import { OPERATORS, eventId, type EventType } from '../../domain/event.js';
-import { BEFORE_OUTPUT } from '../../domain/instance-codes.js';
+import { BEFORE_OUTPUT } from '../../domain/instances/instance-codes.js';
 import type { TEST_TYPE } from '../../domain/webhook.js';
 import type { Row } from '../../store/schema.js';
 import type { Platform } from '../system/platform.js';

@@ -1,9 +1,9 @@
 import type { RawBuilder } from 'kysely';
 import { MINUTE_MS } from '../../../shared/time.js';
 import { percentOf } from '../../domain/event.js';
-import { hostEvent, type InstanceErrorCode, type PlatformEvent } from '../../domain/instance-codes.js';
-import type { InstanceStatus } from '../../domain/instance-state.js';
-import type { ScheduleAction } from '../../domain/schedule.js';
+import { hostEvent, type InstanceErrorCode, type PlatformEvent } from '../../domain/instances/instance-codes.js';
+import type { InstanceStatus } from '../../domain/instances/instance-state.js';
+import type { ScheduleAction } from '../../domain/instances/schedule.js';
 import { compileOnce, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { Platform } from '../system/platform.js';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Access, CommandResult } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import type { Tx } from '../../store/store.js';
 import { findMachineRow } from '../machines/machines.js';
-import { fingerprintOf } from '../accounts/ssh-public-key.js';
+import { fingerprintOf } from '../organizations/ssh-public-key.js';
 import type { Platform } from '../system/platform.js';
 import type { Encryption } from '../secrets/encryption.js';
 import { findOpenChange, finishCommand, recordCommand, type CommandRow } from './commands.js';

@@ -1,5 +1,5 @@
-import type { CommandKind, CommandState } from '../../domain/command.js';
-import { knownFailure } from '../../domain/command-failure.js';
+import type { CommandKind, CommandState } from '../../domain/instances/command.js';
+import { knownFailure } from '../../domain/instances/command-failure.js';
 import type { CommandFailure } from '../../domain/metric-event.js';
 import type { Row } from '../../store/schema.js';
 import { compileOnce, insertRow, query, rowById, sql, updateRows } from '../../store/sql.js';

@@ -1,6 +1,6 @@
-import { mergeEnvironment, type EnvEntry } from '../../domain/environment.js';
-import type { InstanceLimits } from '../../domain/instance-limits.js';
-import { instancePorts } from '../../domain/template-port.js';
+import { mergeEnvironment, type EnvEntry } from '../../domain/instances/environment.js';
+import type { InstanceLimits } from '../../domain/money/instance-limits.js';
+import { instancePorts } from '../../domain/catalogue/template-port.js';
 import type { Row } from '../../store/schema.js';
 import { insertRow } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
@@ -8,7 +8,7 @@ import type { OfferDetails } from '../catalogue/offer-details.js';
 import type { Platform } from '../system/platform.js';
 import { openEnvironment, openRegistry } from '../catalogue/stored-template.js';
 import { describeTemplate, type TemplateDetails } from '../catalogue/templates.js';
-import { fingerprintOf } from '../accounts/ssh-public-key.js';
+import { fingerprintOf } from '../organizations/ssh-public-key.js';
 import { claimGpus } from './claims.js';
 import type { Instance } from './queries.js';
 import { encryptWorkload, type Workload } from './workload.js';

@@ -1,6 +1,6 @@
-import type { CountedKeys, Rates } from '../../domain/burn.js';
+import type { CountedKeys, Rates } from '../../domain/money/burn.js';
 import type { Caller } from '../../domain/caller.js';
-import type { InstanceStatus } from '../../domain/instance-state.js';
+import type { InstanceStatus } from '../../domain/instances/instance-state.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
 import { compileOnce, listOf, query, rowById, sql } from '../../store/sql.js';

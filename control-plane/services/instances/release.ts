@@ -1,6 +1,6 @@
 import type { Tx } from '../../store/store.js';
 import { findMachineRow } from '../machines/machines.js';
-import { getOrganization } from '../accounts/organizations.js';
+import { getOrganization } from '../organizations/organizations.js';
 import { readTemplateSnapshot } from '../catalogue/stored-template.js';
 import { findOpenCommand, recordCommand } from './commands.js';
 import type { Instance } from './queries.js';

@@ -1,6 +1,6 @@
 import { SYSTEM, type Act, type Actor } from '../../domain/act.js';
 import type { Tx } from '../../store/store.js';
-import { getOrganization } from '../accounts/organizations.js';
+import { getOrganization } from '../organizations/organizations.js';
 import { recordAct } from '../system/acts.js';
 import { recordCommand } from './commands.js';
 import type { Instance } from './queries.js';

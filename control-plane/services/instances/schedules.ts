@@ -4,7 +4,7 @@ import {
   type Occurrence,
   type ScheduleEntry,
   type ZoneOffset,
-} from '../../domain/schedule.js';
+} from '../../domain/instances/schedule.js';
 import type { Row } from '../../store/schema.js';
 import { compileOnce, query, sql, updateRows } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';

@@ -4,7 +4,7 @@ import {
   slowImageBackOffMs,
   slowImageSource,
   type HeldBack,
-} from '../../domain/slow-image.js';
+} from '../../domain/instances/slow-image.js';
 import type { Row } from '../../store/schema.js';
 import { compileOnce, query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';

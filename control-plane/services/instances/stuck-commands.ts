@@ -1,4 +1,4 @@
-import { NEED_AFTER_MS } from '../../domain/need.js';
+import { NEED_AFTER_MS } from '../../domain/machines/need.js';
 import { query, sql } from '../../store/sql.js';
 
 /** Since when an open command makes no progress: since it was recorded, or since the host's last report of a deploy's progress. */

@@ -1,6 +1,6 @@
-import { floorsAfterProgress, windowAfter } from '../../domain/charge-window.js';
-import type { InstanceErrorCode } from '../../domain/instance-codes.js';
-import { assertTransition, isUp, type InstanceStatus } from '../../domain/instance-state.js';
+import { floorsAfterProgress, windowAfter } from '../../domain/money/charge-window.js';
+import type { InstanceErrorCode } from '../../domain/instances/instance-codes.js';
+import { assertTransition, isUp, type InstanceStatus } from '../../domain/instances/instance-state.js';
 import { query, sql, updateRows } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { switchMeter } from '../metering/meters.js';

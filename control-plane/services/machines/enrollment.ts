@@ -1,7 +1,7 @@
 import type { Operator } from '../../domain/caller.js';
 import { Refusal, invalidField } from '../../domain/refusal.js';
 import type { EarlierHost, Inventory } from '../../../shared/gen/gpurent/agent/v1/agent.js';
-import { withFingerprint } from '../../../shared/tls.js';
+import { withFingerprint } from '../../../shared/network/tls.js';
 import { HOUR_MS } from '../../../shared/time.js';
 import type { Row } from '../../store/schema.js';
 import { query, sql } from '../../store/sql.js';
@@ -15,7 +15,7 @@ import { saveInventory, updateInventory } from './inventory.js';
 import { findMachine } from './machines.js';
 import { newestFirst, pageOf, type Page, type PageRequest } from '../system/pages.js';
 import type { Platform } from '../system/platform.js';
-import { hashToken } from '../accounts/tokens.js';
+import { hashToken } from '../secrets/tokens.js';
 
 export type EnrollmentTokenDetails = Row<'enrollment_tokens'>;
 

@@ -1,5 +1,5 @@
 import type { Operator } from '../../domain/caller.js';
-import type { Maintenance } from '../../domain/machine.js';
+import type { Maintenance } from '../../domain/machines/machine.js';
 import { invalidField } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
 import { compileOnce, query, sql } from '../../store/sql.js';

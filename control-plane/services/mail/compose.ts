@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import { messageOf } from '../../../shared/coded-error.js';
-import { categoryOf, isChoice, itemsOf, type Mail, type MailContent, type MailItem } from '../../domain/mail.js';
-import { layOut } from '../../domain/mail-layout.js';
-import { mailLinks } from '../../domain/mail-links.js';
+import { categoryOf, isChoice, itemsOf, type Mail, type MailContent, type MailItem } from '../../domain/mail/mail.js';
+import { layOut } from '../../domain/mail/mail-layout.js';
+import { mailLinks } from '../../domain/mail/mail-links.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { Encryption } from '../secrets/encryption.js';

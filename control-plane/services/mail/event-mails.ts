@@ -1,7 +1,7 @@
 import { DAY_MS } from '../../../shared/time.js';
 import type { Role } from '../../domain/caller.js';
 import { eventId, type EventData } from '../../domain/event.js';
-import { MAIL_LIMITS, categoryOf, isChoice, type MailItem } from '../../domain/mail.js';
+import { MAIL_LIMITS, categoryOf, isChoice, type MailItem } from '../../domain/mail/mail.js';
 import type { Row } from '../../store/schema.js';
 import { compileOnce, query, rowById, sql, statement } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';

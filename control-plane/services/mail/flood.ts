@@ -1,5 +1,5 @@
 import { HOUR_MS } from '../../../shared/time.js';
-import { MAIL_LIMITS, itemsOf } from '../../domain/mail.js';
+import { MAIL_LIMITS, itemsOf } from '../../domain/mail/mail.js';
 import { compileOnce, query, sql, updateRows } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { Platform } from '../system/platform.js';

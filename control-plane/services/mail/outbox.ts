@@ -8,7 +8,7 @@ import {
   type MailItem,
   type MailKind,
   type MailState,
-} from '../../domain/mail.js';
+} from '../../domain/mail/mail.js';
 import type { Row } from '../../store/schema.js';
 import { compileOnce, insertRow, query, sql, updateRows } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';

@@ -1,5 +1,5 @@
 import type { AccountCaller } from '../../domain/caller.js';
-import { MAIL_CHOICES, type MailChoice } from '../../domain/mail.js';
+import { MAIL_CHOICES, type MailChoice } from '../../domain/mail/mail.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { Platform } from '../system/platform.js';

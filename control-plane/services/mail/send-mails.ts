@@ -12,7 +12,7 @@ import {
   type Mail,
   type MailTransport,
   type Urgency,
-} from '../../domain/mail.js';
+} from '../../domain/mail/mail.js';
 import { compileOnce, query, sql, updateRows } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { Platform } from '../system/platform.js';

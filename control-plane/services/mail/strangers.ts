@@ -1,5 +1,5 @@
 import { DAY_MS } from '../../../shared/time.js';
-import { STRANGER_LIMITS } from '../../domain/mail.js';
+import { STRANGER_LIMITS } from '../../domain/mail/mail.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
 import { compileOnce, insertRow, query, rowById, sql } from '../../store/sql.js';

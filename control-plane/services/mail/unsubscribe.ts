@@ -1,5 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
-import { ONE_CLICK, categoryOf, isOneClick, itemsOf, type MailContent, type OneClick } from '../../domain/mail.js';
+import { ONE_CLICK, categoryOf, isOneClick, itemsOf, type MailContent, type OneClick } from '../../domain/mail/mail.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { Encryption } from '../secrets/encryption.js';
 

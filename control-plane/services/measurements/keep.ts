@@ -8,7 +8,7 @@ import {
   unpackUses,
   type Grain,
   type TimedUse,
-} from '../../domain/measurement.js';
+} from '../../domain/instances/measurement.js';
 import { compileOnce, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { Platform } from '../system/platform.js';

@@ -2,7 +2,7 @@ import type { Clock } from '../../../shared/clock.js';
 import type { Use } from '../../../shared/measurement.js';
 import { recent } from '../../../shared/recent.js';
 import { MINUTE_MS } from '../../../shared/time.js';
-import { isNew, mergeUses, packUses, unpackUses, type TimedUse } from '../../domain/measurement.js';
+import { isNew, mergeUses, packUses, unpackUses, type TimedUse } from '../../domain/instances/measurement.js';
 import { oncePer } from '../../store/remembered.js';
 import { ReportBudget } from '../connections/report-budget.js';
 import type { Platform } from '../system/platform.js';

@@ -1,7 +1,7 @@
 import { withTimeout } from '../../../shared/clock.js';
 import type { MeasurementAnswer } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import { recent } from '../../../shared/recent.js';
-import type { TimedUse } from '../../domain/measurement.js';
+import type { TimedUse } from '../../domain/instances/measurement.js';
 import { oncePer } from '../../store/remembered.js';
 import { validateMeasurements } from '../machines/message-validation.js';
 import type { Platform } from '../system/platform.js';

@@ -1,7 +1,7 @@
 import type { Use } from '../../../shared/measurement.js';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../shared/time.js';
 import type { Caller } from '../../domain/caller.js';
-import { KEPT_MS, mergeUses, type TimedUse } from '../../domain/measurement.js';
+import { KEPT_MS, mergeUses, type TimedUse } from '../../domain/instances/measurement.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { getOwnInstance } from '../instances/queries.js';

@@ -1,7 +1,7 @@
 import type { Measurement, MeasurementReport } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import { fromMeasurement } from '../../../shared/measurement.js';
-import { diskStepOf, isHigherStep } from '../../domain/disk-filling.js';
-import type { TimedUse } from '../../domain/measurement.js';
+import { diskStepOf, isHigherStep } from '../../domain/instances/disk-filling.js';
+import type { TimedUse } from '../../domain/instances/measurement.js';
 import { compileOnce, query, sql, updateRows } from '../../store/sql.js';
 import type { Row } from '../../store/schema.js';
 import type { Tx } from '../../store/store.js';

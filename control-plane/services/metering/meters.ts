@@ -1,5 +1,5 @@
-import type { InstanceStatus } from '../../domain/instance-state.js';
-import type { Meter } from '../../domain/money.js';
+import type { InstanceStatus } from '../../domain/instances/instance-state.js';
+import type { Meter } from '../../domain/money/money.js';
 import type { Row } from '../../store/schema.js';
 import { compileOnce, insertRow, query, sql, updateRows } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';

@@ -1,5 +1,5 @@
-import { isOff } from '../../domain/clock-difference.js';
-import { GPU_USES } from '../../domain/gpu-use.js';
+import { isOff } from '../../domain/machines/clock-difference.js';
+import { GPU_USES } from '../../domain/machines/gpu-use.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { openCommands, RESTS_SINCE } from '../instances/stuck-commands.js';

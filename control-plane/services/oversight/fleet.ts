@@ -1,4 +1,4 @@
-import { GPU_USES, gpuUse, type GpuUse } from '../../domain/gpu-use.js';
+import { GPU_USES, gpuUse, type GpuUse } from '../../domain/machines/gpu-use.js';
 import { oncePer } from '../../store/remembered.js';
 import type { Row } from '../../store/schema.js';
 import { compileOnce, query, sql } from '../../store/sql.js';

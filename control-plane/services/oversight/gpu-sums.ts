@@ -1,5 +1,5 @@
-import { isMaintenanceNear } from '../../domain/machine.js';
-import { GPU_USES } from '../../domain/gpu-use.js';
+import { isMaintenanceNear } from '../../domain/machines/machine.js';
+import { GPU_USES } from '../../domain/machines/gpu-use.js';
 import { obstacleOfMachine } from '../catalogue/offer-obstacle.js';
 import type { Platform } from '../system/platform.js';
 import type { FleetMachine, GpuCounts } from './fleet.js';

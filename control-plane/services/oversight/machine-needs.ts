@@ -1,5 +1,5 @@
-import { isOff } from '../../domain/clock-difference.js';
-import { MACHINE_NEEDS, type MachineNeed } from '../../domain/need.js';
+import { isOff } from '../../domain/machines/clock-difference.js';
+import { MACHINE_NEEDS, type MachineNeed } from '../../domain/machines/need.js';
 import { listOf, query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { findGpus } from '../machines/machines.js';

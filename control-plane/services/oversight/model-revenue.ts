@@ -1,4 +1,4 @@
-import { machinesOfDay } from '../billing/revenue-days.js';
+import { machinesOfDay } from '../billing/reports/revenue-days.js';
 import type { Platform } from '../system/platform.js';
 import { fleetOf } from './fleet.js';
 import { MOST_MODELS } from './gpu-sums.js';

@@ -1,4 +1,4 @@
-import type { NeedKind } from '../../domain/need.js';
+import type { NeedKind } from '../../domain/machines/need.js';
 
 /** The items of one kind that are named; of the others there is only the count. */
 export const MOST_ITEMS = 10;

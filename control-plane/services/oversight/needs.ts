@@ -1,9 +1,9 @@
-import { expiryWords, type CertificateTerm } from '../../../shared/certificate-term.js';
-import { NEED_AFTER_MS } from '../../domain/need.js';
-import { WAIT_WORDS, waitReason } from '../../domain/wait.js';
+import { expiryWords, type CertificateTerm } from '../../../shared/network/certificate-term.js';
+import { NEED_AFTER_MS } from '../../domain/machines/need.js';
+import { WAIT_WORDS, waitReason } from '../../domain/instances/wait.js';
 import { query, rowById, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import { ignoredStops, nameStop } from '../billing/ignored-stops.js';
+import { ignoredStops, nameStop } from '../billing/ledger/ignored-stops.js';
 import { stuckCommands, stuckCutoff } from '../instances/stuck-commands.js';
 import { findStep } from '../system/clock-steps.js';
 import type { Platform } from '../system/platform.js';

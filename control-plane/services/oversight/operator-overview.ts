@@ -1,4 +1,4 @@
-import type { MachineNeed } from '../../domain/need.js';
+import type { MachineNeed } from '../../domain/machines/need.js';
 import type { Platform } from '../system/platform.js';
 import { countHosts, type Overview } from './counts.js';
 import { fleetOf } from './fleet.js';

@@ -1,5 +1,5 @@
 import { WorkloadState, type InstanceState, type Observation } from '../../../shared/gen/gpurent/agent/v1/agent.js';
-import { isUp } from '../../domain/instance-state.js';
+import { isUp } from '../../domain/instances/instance-state.js';
 import type { Tx } from '../../store/store.js';
 import { dropClaims, findHolders, isQuarantined, reclaimGpus } from '../instances/claims.js';
 import { closeOpenCommand, findOpenCommand, recordCommand, type CommandRow } from '../instances/commands.js';

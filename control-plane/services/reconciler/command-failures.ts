@@ -1,4 +1,4 @@
-import type { InstanceErrorCode } from '../../domain/instance-codes.js';
+import type { InstanceErrorCode } from '../../domain/instances/instance-codes.js';
 import type { Tx } from '../../store/store.js';
 import { dropClaims } from '../instances/claims.js';
 import { finishCommand, type CommandRow, findPreviousCommand } from '../instances/commands.js';

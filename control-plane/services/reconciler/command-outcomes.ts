@@ -1,5 +1,5 @@
 import { WorkloadState, type Exit, type Observation } from '../../../shared/gen/gpurent/agent/v1/agent.js';
-import { BEFORE_OUTPUT, type InstanceErrorCode } from '../../domain/instance-codes.js';
+import { BEFORE_OUTPUT, type InstanceErrorCode } from '../../domain/instances/instance-codes.js';
 import type { Tx } from '../../store/store.js';
 import { MAX_RUN_ID_CHARS } from '../machines/message-validation.js';
 import { recordUsageAtEnd, recordUsageUp } from '../metering/usage-reports.js';

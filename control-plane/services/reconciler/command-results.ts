@@ -1,5 +1,5 @@
 import { CommandOutcome, type CommandResult } from '../../../shared/gen/gpurent/agent/v1/agent.js';
-import { isPlausible } from '../../domain/command.js';
+import { isPlausible } from '../../domain/instances/command.js';
 import { query, updateRows } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { noteAccess, refuseAccess } from '../instances/access.js';

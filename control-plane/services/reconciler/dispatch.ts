@@ -1,7 +1,7 @@
 import { ControlMessage, type Command, type WorkloadSpec } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import { messageOf } from '../../../shared/coded-error.js';
 import type { Logger } from '../../../shared/logger.js';
-import { LONGEST_RESEND_MS, resendDelayMs } from '../../domain/command.js';
+import { LONGEST_RESEND_MS, resendDelayMs } from '../../domain/instances/command.js';
 import { compileOnce, query, sql, updateRows } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { CommandRow } from '../instances/commands.js';

@@ -5,7 +5,7 @@ import {
   type InstanceState,
 } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import { HEARTBEAT_MS } from '../../../shared/protocol.js';
-import type { InstanceStatus } from '../../domain/instance-state.js';
+import type { InstanceStatus } from '../../domain/instances/instance-state.js';
 import { compileOnce, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { NOTHING } from '../../../shared/observation.js';

@@ -1,4 +1,4 @@
-import type { InstanceErrorCode } from '../../domain/instance-codes.js';
+import type { InstanceErrorCode } from '../../domain/instances/instance-codes.js';
 import { compileOnce, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { forEachInOwnTransaction } from '../system/for-each.js';

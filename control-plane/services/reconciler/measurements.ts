@@ -1,5 +1,5 @@
 import type { MeasurementReport } from '../../../shared/gen/gpurent/agent/v1/agent.js';
-import { followIdle } from '../billing/idle-stop.js';
+import { followIdle } from '../billing/limits/idle-stop.js';
 import { validateMeasurementReport } from '../machines/message-validation.js';
 import { memoryOf } from '../measurements/memory.js';
 import { recordMeasurements } from '../measurements/record.js';

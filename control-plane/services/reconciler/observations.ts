@@ -1,6 +1,6 @@
 import { WorkloadState, type Observation } from '../../../shared/gen/gpurent/agent/v1/agent.js';
-import { instancePorts } from '../../domain/template-port.js';
-import { workloadLink } from '../../domain/workload-link.js';
+import { instancePorts } from '../../domain/catalogue/template-port.js';
+import { workloadLink } from '../../domain/instances/workload-link.js';
 import { rowById } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { readTemplateSnapshot } from '../catalogue/stored-template.js';

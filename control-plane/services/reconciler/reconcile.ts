@@ -1,5 +1,5 @@
 import { WorkloadState, type InstanceState } from '../../../shared/gen/gpurent/agent/v1/agent.js';
-import { isPlausible, type CommandKind } from '../../domain/command.js';
+import { isPlausible, type CommandKind } from '../../domain/instances/command.js';
 import { compileOnce, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { findGpus } from '../machines/machines.js';

@@ -1,5 +1,5 @@
 import { MINUTE_MS } from '../../../shared/time.js';
-import { DISKS_PAUSE_AFTER_MS, isOwnSilence } from '../../domain/silence.js';
+import { DISKS_PAUSE_AFTER_MS, isOwnSilence } from '../../domain/machines/silence.js';
 import { compileOnce, query, updateRows } from '../../store/sql.js';
 import { pauseDisks, settleDisksSoon } from '../metering/disks.js';
 import type { Platform } from '../system/platform.js';

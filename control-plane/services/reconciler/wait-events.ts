@@ -1,7 +1,7 @@
 import { MINUTE_MS } from '../../../shared/time.js';
-import type { CommandKind } from '../../domain/command.js';
+import type { CommandKind } from '../../domain/instances/command.js';
 import { GRACE_MS } from '../../domain/deadlines.js';
-import { WAIT_WORDS, type HostTrouble } from '../../domain/wait.js';
+import { WAIT_WORDS, type HostTrouble } from '../../domain/instances/wait.js';
 import { compileOnce, listIn, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { forEachInOwnTransaction } from '../system/for-each.js';

@@ -1,6 +1,6 @@
 import type { Clock } from '../../../shared/clock.js';
 import type { Ids } from '../../../shared/ids.js';
-import { CONTROL_PLANE_NAME } from '../../../shared/tls.js';
+import { CONTROL_PLANE_NAME } from '../../../shared/network/tls.js';
 import { DAY_MS, HOUR_MS } from '../../../shared/time.js';
 import { readMeta, writeMeta } from '../../store/meta.js';
 import type { Store } from '../../store/store.js';

@@ -14,7 +14,7 @@ import {
 } from '@peculiar/x509';
 import { KeyObject, webcrypto } from 'node:crypto';
 import { isIP } from 'node:net';
-import { KEY_ALGORITHM, fingerprintOf } from '../../../shared/tls.js';
+import { KEY_ALGORITHM, fingerprintOf } from '../../../shared/network/tls.js';
 import { Refusal } from '../../domain/refusal.js';
 
 /** The validity of a certificate, in ms since 1970 UTC. */

@@ -1,7 +1,7 @@
 import type { Clock } from '../../../shared/clock.js';
 import type { Logger } from '../../../shared/logger.js';
 import { MINUTE_MS } from '../../../shared/time.js';
-import { LEAST_WITNESSES, contradiction } from '../../domain/clock-difference.js';
+import { LEAST_WITNESSES, contradiction } from '../../domain/machines/clock-difference.js';
 import { GRACE_MS } from '../../domain/deadlines.js';
 import type { AgentConnections } from '../connections/agent-connections.js';
 import { deleteMeta, readMeta, writeMeta } from '../../store/meta.js';

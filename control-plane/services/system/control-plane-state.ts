@@ -1,5 +1,5 @@
 import { VERSION } from '../../../shared/version.js';
-import { NEED_AFTER_MS } from '../../domain/need.js';
+import { NEED_AFTER_MS } from '../../domain/machines/need.js';
 import type { Setting } from '../../domain/setting.js';
 import { restoredAt } from '../../store/meta.js';
 import { migrations } from '../../store/migrations/index.js';

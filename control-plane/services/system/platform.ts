@@ -1,10 +1,10 @@
 import type { Clock } from '../../../shared/clock.js';
 import type { Ids } from '../../../shared/ids.js';
-import type { OpenId } from '../../domain/company.js';
-import type { MailTransport } from '../../domain/mail.js';
-import type { PaymentProvider } from '../../domain/payment.js';
+import type { OpenId } from '../../domain/identity/company.js';
+import type { MailTransport } from '../../domain/mail/mail.js';
+import type { PaymentProvider } from '../../domain/money/payment.js';
 import type { Setting } from '../../domain/setting.js';
-import type { SignUpMode } from '../../domain/sign-up.js';
+import type { SignUpMode } from '../../domain/identity/sign-up.js';
 import type { ScheduledBackups } from '../../store/scheduled-backups.js';
 import type { Store } from '../../store/store.js';
 import type { ClockStepDetector } from './clock-steps.js';

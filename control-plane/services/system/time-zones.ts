@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import type * as Luxon from 'luxon';
 import { recent } from '../../../shared/recent.js';
 import { MINUTE_MS } from '../../../shared/time.js';
-import type { ZoneOffset } from '../../domain/schedule.js';
+import type { ZoneOffset } from '../../domain/instances/schedule.js';
 
 /** The library is loaded with the first schedule: a start of the control plane needs none. */
 const load = createRequire(import.meta.url);

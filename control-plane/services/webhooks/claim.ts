@@ -3,7 +3,7 @@ import { compileOnce, query, rowById, sql, updateRows } from '../../store/sql.js
 import type { Row } from '../../store/schema.js';
 import type { Tx } from '../../store/store.js';
 import type { Holder } from '../../domain/shared-total.js';
-import { holderOf } from '../accounts/holders.js';
+import { holderOf } from '../organizations/holders.js';
 import { findEvent } from '../events/read.js';
 import type { Flights } from './flights.js';
 import type { Claim } from './message.js';

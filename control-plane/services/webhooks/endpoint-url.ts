@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { isForbidden } from '../../../shared/forbidden-networks.js';
+import { isForbidden } from '../../../shared/network/forbidden-networks.js';
 import { invalidField, type Refusal } from '../../domain/refusal.js';
 
 /** Ports below are those of other services, which a request that a stranger causes must not reach. */

@@ -4,7 +4,7 @@ import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
 import { query, rowById, updateRows } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import { checkLimit } from '../accounts/limits.js';
+import { checkLimit } from '../system/row-limits.js';
 import { newestNumber } from '../events/read.js';
 import { recordAct } from '../system/acts.js';
 import { pageOf, type Page, type PageRequest } from '../system/pages.js';

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { components } from '../../../client/api/index.js';
-import { exactMoney, parseMoney } from '../../../console/src/data/money.js';
+import { exactMoney, parseMoney } from '../../../console/src/data/values/money.js';
 import { eventually } from '../../../scripts/eventually.js';
 import { statusIs } from '../../harness/control-plane.js';
 import { TestConsole, type ConsoleWindow } from '../../harness/console.js';

@@ -1,5 +1,5 @@
 import { changeInstance } from '../../../control-plane/services/actions/change-instance.js';
-import { readSpendCaps, setSpendCaps } from '../../../control-plane/services/billing/spend-caps.js';
+import { readSpendCaps, setSpendCaps } from '../../../control-plane/services/billing/caps/spend-caps.js';
 import { receiveMeasurements } from '../../../control-plane/services/reconciler/measurements.js';
 import { MeasurementReport } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import { Marketplace } from './marketplace.js';

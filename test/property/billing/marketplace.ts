@@ -10,10 +10,10 @@ import { deploy } from '../../../control-plane/services/actions/deploy.js';
 import { destroy } from '../../../control-plane/services/actions/destroy.js';
 import { start } from '../../../control-plane/services/actions/start.js';
 import { stop } from '../../../control-plane/services/actions/stop.js';
-import { grantCredit } from '../../../control-plane/services/billing/credits.js';
-import { setDisputed } from '../../../control-plane/services/billing/disputes.js';
-import { appendEntry } from '../../../control-plane/services/billing/ledger.js';
-import { settleOrganizations } from '../../../control-plane/services/billing/settle.js';
+import { grantCredit } from '../../../control-plane/services/billing/ledger/credits.js';
+import { setDisputed } from '../../../control-plane/services/billing/payments/disputes.js';
+import { appendEntry } from '../../../control-plane/services/billing/ledger/ledger.js';
+import { settleOrganizations } from '../../../control-plane/services/billing/settle/settle.js';
 import { query } from '../../../control-plane/store/sql.js';
 import {
   Hello,

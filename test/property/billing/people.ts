@@ -1,5 +1,5 @@
 import type { ApiKeyCaller, Caller, SessionCaller } from '../../../control-plane/domain/caller.js';
-import { createApiKey } from '../../../control-plane/services/accounts/api-keys.js';
+import { createApiKey } from '../../../control-plane/services/organizations/keys/api-keys.js';
 import { createTemplate, systemBy } from '../../../control-plane/services/catalogue/template-editing.js';
 import { createEnrollmentToken, enrollHost } from '../../../control-plane/services/machines/enrollment.js';
 import type { Platform } from '../../../control-plane/services/system/platform.js';

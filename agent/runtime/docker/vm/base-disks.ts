@@ -4,9 +4,9 @@ import { MINUTE_MS } from '../../../../shared/time.js';
 import { judgeDisk, type BaseDisk } from '../../../domain/disk-image.js';
 import { Failure } from '../../../domain/failure.js';
 import { DEADLINE_MS, reasonOf, statusOf, type Engine } from '../engine.js';
-import type { ImageCache } from '../image-cache.js';
-import { inspectImage, requireNamed, type LocalImage } from '../images.js';
-import { DISK_IMAGES } from '../pulled-images.js';
+import type { ImageCache } from '../images/image-cache.js';
+import { inspectImage, requireNamed, type LocalImage } from '../images/images.js';
+import { DISK_IMAGES } from '../images/pulled-images.js';
 import { baseDiskArchive } from './disk-archive.js';
 import type { RunnerJobs } from './runner-job.js';
 

@@ -1,6 +1,6 @@
 import { hostIds } from '../../../domain/data-root.js';
 import { RUNNER_ID } from '../../../domain/virtual-machine.js';
-import { dataRootOf } from '../data-root-guard.js';
+import { dataRootOf } from '../data-roots/data-root-guard.js';
 import type { Engine } from '../engine.js';
 
 /** Options that run a container of the runner in the host's user namespace. */

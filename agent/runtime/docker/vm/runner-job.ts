@@ -4,7 +4,7 @@ import type { ContainerCreateOptions } from 'dockerode';
 import { messageOf } from '../../../../shared/coded-error.js';
 import { DEADLINE_MS, statusOf, type Engine } from '../engine.js';
 import { LABEL } from '../labels.js';
-import { readLines } from '../log-lines.js';
+import { readLines } from '../containers/log-lines.js';
 
 /** Prefix of the names of job containers. */
 export const JOB_PREFIX = 'gpurent-job-';

@@ -8,7 +8,7 @@ import type { Passthrough } from '../../../host/gpus/driver.js';
 import { openFilesLimit } from '../../../host/limits.js';
 import type { OnProgress, WorkloadInfo } from '../../workload.js';
 import { DEADLINE_MS, type Engine } from '../engine.js';
-import type { Images } from '../images.js';
+import type { Images } from '../images/images.js';
 import type { PreparedWorkload, DockerHost, WorkloadKind } from '../workload-kind.js';
 import type { BaseDisks, PreparedDisk } from './base-disks.js';
 import { archiveOf } from './disk-archive.js';

@@ -2,7 +2,7 @@ import type { ContainerCreateOptions } from 'dockerode';
 import type { WorkloadSpec } from '../../../../shared/gen/gpurent/agent/v1/agent.js';
 import type { Accelerator, MachineSize } from '../../../domain/virtual-machine.js';
 import type { WorkloadInfo } from '../../workload.js';
-import { SSH_CONTAINER_PORT, logConfig, publishedBy } from '../container-options.js';
+import { SSH_CONTAINER_PORT, logConfig, publishedBy } from '../containers/container-options.js';
 import { containerName, labelsOf } from '../labels.js';
 import type { PreparedDisk } from './base-disks.js';
 import type { HostNamespace } from './host-namespace.js';

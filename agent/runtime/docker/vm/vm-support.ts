@@ -5,7 +5,7 @@ import { MINUTE_MS } from '../../../../shared/time.js';
 import type { Accelerator, VmSettings } from '../../../domain/virtual-machine.js';
 import type { GpuDriver } from '../../../host/gpus/driver.js';
 import type { Engine } from '../engine.js';
-import { readImage } from '../images.js';
+import { readImage } from '../images/images.js';
 import { hostNamespace } from './host-namespace.js';
 import type { Job, RunnerJobs } from './runner-job.js';
 import { asDevice } from './vm-options.js';

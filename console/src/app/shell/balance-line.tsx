@@ -1,10 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { useTimely } from '../../data/clock.js';
-import { organization } from '../../data/queries.js';
-import { useMay } from '../../data/rights.js';
-import { duration } from '../../data/times.js';
-import { Notice } from '../../parts/states.js';
+import { useTimely } from '../../data/api/clock.js';
+import { organization } from '../../data/api/queries.js';
+import { useMay } from '../../data/api/rights.js';
+import { duration } from '../../data/values/times.js';
+import { Notice } from '../../parts/controls/states.js';
 
 const SOON_MS = 4 * 3_600_000;
 

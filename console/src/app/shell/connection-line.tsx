@@ -1,9 +1,9 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { READ_AGAIN_MS, useConnection } from '../../data/connection.js';
-import { me } from '../../data/queries.js';
-import { Button } from '../../parts/button.js';
-import { Notice } from '../../parts/states.js';
-import { At } from '../../parts/time.js';
+import { READ_AGAIN_MS, useConnection } from '../../data/live/connection.js';
+import { me } from '../../data/api/queries.js';
+import { Button } from '../../parts/controls/button.js';
+import { Notice } from '../../parts/controls/states.js';
+import { At } from '../../parts/values/time.js';
 
 /** Says when what is shown can be old: since when the control plane is not heard, or that it sends no events. */
 export function ConnectionLine() {

@@ -1,10 +1,10 @@
 import { useRouterState } from '@tanstack/react-router';
-import { api, isSignedOut } from '../../data/api.js';
-import { showExactTimes, useExactTimes } from '../../data/exact-times.js';
-import type { Me } from '../../data/models.js';
-import { chooseOrganization } from '../../data/organization.js';
-import { Menu, MenuChoice, MenuItem, MenuLine, MenuLink } from '../../parts/menu.js';
-import { sayFailed } from '../../parts/toast.js';
+import { api, isSignedOut } from '../../data/api/api.js';
+import { showExactTimes, useExactTimes } from '../../data/values/exact-times.js';
+import type { Me } from '../../data/api/models.js';
+import { chooseOrganization } from '../../data/api/organization.js';
+import { Menu, MenuChoice, MenuItem, MenuLine, MenuLink } from '../../parts/controls/menu.js';
+import { sayFailed } from '../../parts/controls/toast.js';
 import { leaveSignedOut } from '../leaving.js';
 import { isForOperators, OPERATOR_PAGES, PAGES } from '../navigation.js';
 import styles from './organization-menu.module.css';

@@ -1,9 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import type { Organization } from '../../data/models.js';
-import { organization } from '../../data/queries.js';
-import { Notice } from '../../parts/states.js';
-import { At } from '../../parts/time.js';
+import type { Organization } from '../../data/api/models.js';
+import { organization } from '../../data/api/queries.js';
+import { Notice } from '../../parts/controls/states.js';
+import { At } from '../../parts/values/time.js';
 
 /** Says why nothing can be deployed or started: an operator has suspended the organization, or a payment is disputed. */
 export function SuspensionLine() {

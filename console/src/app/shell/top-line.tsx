@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
-import { me, organization } from '../../data/queries.js';
-import { Hourly, Money } from '../../parts/money.js';
-import { BalanceLasts } from '../../parts/time.js';
+import { me, organization } from '../../data/api/queries.js';
+import { Hourly, Money } from '../../parts/values/money.js';
+import { BalanceLasts } from '../../parts/values/time.js';
 import { OrganizationMenu } from './organization-menu.js';
 import styles from './top-line.module.css';
 

@@ -1,7 +1,7 @@
-import { useAct } from '../../data/act.js';
-import { saveFile } from '../../data/download.js';
-import { Button } from '../../parts/button.js';
-import { ErrorBox } from '../../parts/states.js';
+import { useAct } from '../../data/forms/act.js';
+import { saveFile } from '../../data/api/download.js';
+import { Button } from '../../parts/controls/button.js';
+import { ErrorBox } from '../../parts/controls/states.js';
 
 /** A button that saves what is shown, and all further pages of it, as a CSV file. */
 export function CsvButton({ name, read }: { name: string; read: () => Promise<Blob> }) {

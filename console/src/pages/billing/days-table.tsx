@@ -1,6 +1,6 @@
 import { useState } from 'react';
-import { Money } from '../../parts/money.js';
-import { Table } from '../../parts/table.js';
+import { Money } from '../../parts/values/money.js';
+import { Table } from '../../parts/layout/table.js';
 import styles from './page.module.css';
 import type { DailySpend } from './queries.js';
 import { sumOf } from './sums.js';

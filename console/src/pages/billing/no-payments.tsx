@@ -1,9 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
-import { organization } from '../../data/queries.js';
-import { Button } from '../../parts/button.js';
-import { CopyLine } from '../../parts/copy.js';
-import { DialogActions } from '../../parts/dialog.js';
-import { Loaded } from '../../parts/states.js';
+import { organization } from '../../data/api/queries.js';
+import { Button } from '../../parts/controls/button.js';
+import { CopyLine } from '../../parts/controls/copy.js';
+import { DialogActions } from '../../parts/controls/dialog.js';
+import { Loaded } from '../../parts/controls/states.js';
 import styles from './page.module.css';
 
 /** Says how money is added where the marketplace has no payment provider: an operator grants credit, by the id of the organization. */

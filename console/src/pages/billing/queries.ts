@@ -1,7 +1,7 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import type { components } from '../../../../client/api/index.js';
-import { api } from '../../data/api.js';
-import { inPages } from '../../data/pages.js';
+import { api } from '../../data/api/api.js';
+import { inPages } from '../../data/api/pages.js';
 import type { Group, Kind } from './search.js';
 import { sumOf } from './sums.js';
 

@@ -1,4 +1,4 @@
-import { dayIn, known, textIn, wordIn } from '../../data/address.js';
+import { dayIn, known, textIn, wordIn } from '../../data/forms/address.js';
 
 export const TABS = ['overview', 'spend', 'transactions'] as const;
 export type Tab = (typeof TABS)[number];

@@ -1,9 +1,9 @@
 import { useCallback, useState } from 'react';
 import UPlot from 'uplot';
-import { exactMoney } from '../../data/money.js';
-import { shortDay } from '../../data/times.js';
-import { Money } from '../../parts/money.js';
-import { DAYS_OF_UTC, WHOLE_STEPS, usePlot, type Look, type Plot } from '../../parts/plot.js';
+import { exactMoney } from '../../data/values/money.js';
+import { shortDay } from '../../data/values/times.js';
+import { Money } from '../../parts/values/money.js';
+import { DAYS_OF_UTC, WHOLE_STEPS, usePlot, type Look, type Plot } from '../../parts/charts/plot.js';
 import type { DailySpend } from './queries.js';
 import styles from './spend-chart.module.css';
 import { seriesOf, type Series } from './sums.js';

@@ -1,4 +1,4 @@
-import { paysFor } from '../../data/times.js';
+import { paysFor } from '../../data/values/times.js';
 
 const DAY_MS = 86_400_000;
 /** How far ahead the chart looks. */

@@ -1,16 +1,16 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { useState } from 'react';
-import { useAct } from '../../data/act.js';
-import { api } from '../../data/api.js';
-import { exactMoney, parseMoney } from '../../data/money.js';
-import { useOneRequest } from '../../data/one-request.js';
-import { organization } from '../../data/queries.js';
-import { Button } from '../../parts/button.js';
-import { Dialog, DialogActions } from '../../parts/dialog.js';
-import { Field, Input } from '../../parts/field.js';
-import { Form, FormError } from '../../parts/form.js';
-import { Unanswered } from '../../parts/states.js';
+import { useAct } from '../../data/forms/act.js';
+import { api } from '../../data/api/api.js';
+import { exactMoney, parseMoney } from '../../data/values/money.js';
+import { useOneRequest } from '../../data/api/one-request.js';
+import { organization } from '../../data/api/queries.js';
+import { Button } from '../../parts/controls/button.js';
+import { Dialog, DialogActions } from '../../parts/controls/dialog.js';
+import { Field, Input } from '../../parts/forms/field.js';
+import { Form, FormError } from '../../parts/forms/form.js';
+import { Unanswered } from '../../parts/controls/states.js';
 import { NoPayments } from './no-payments.js';
 import styles from './page.module.css';
 

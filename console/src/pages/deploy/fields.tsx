@@ -1,10 +1,10 @@
 import type { UseQueryResult } from '@tanstack/react-query';
-import { addressForNewTab } from '../../data/organization.js';
-import type { Offer, SshKey, Template } from '../../data/models.js';
-import { Field, Input, Select } from '../../parts/field.js';
-import { LimitFields } from '../../parts/limit-fields.js';
-import { Section } from '../../parts/page.js';
-import { Loaded, Notice } from '../../parts/states.js';
+import { addressForNewTab } from '../../data/api/organization.js';
+import type { Offer, SshKey, Template } from '../../data/api/models.js';
+import { Field, Input, Select } from '../../parts/forms/field.js';
+import { LimitFields } from '../../parts/forms/limit-fields.js';
+import { Section } from '../../parts/layout/page.js';
+import { Loaded, Notice } from '../../parts/controls/states.js';
 import { LEAST_DISK, type DeployForm, type Faults, type ShownForm } from './form.js';
 import styles from './page.module.css';
 import { Variables } from './variables.js';

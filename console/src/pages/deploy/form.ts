@@ -1,5 +1,5 @@
-import { limitFaults, NO_LIMITS, toLimits, withoutHalf, type TypedLimits } from '../../data/limits.js';
-import type { DeployRequest, Template } from '../../data/models.js';
+import { limitFaults, NO_LIMITS, toLimits, withoutHalf, type TypedLimits } from '../../data/instances/limits.js';
+import type { DeployRequest, Template } from '../../data/api/models.js';
 
 export interface Variable {
   /** Tells rows apart that have no name yet. */

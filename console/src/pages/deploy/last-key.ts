@@ -1,4 +1,4 @@
-import type { SshKey } from '../../data/models.js';
+import type { SshKey } from '../../data/api/models.js';
 
 const KEY = 'gpurent.ssh-key';
 

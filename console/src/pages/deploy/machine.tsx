@@ -1,16 +1,16 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { useEffect, useRef } from 'react';
-import { changedSearch } from '../../data/changed-search.js';
-import { misfitOf } from '../../data/fit.js';
-import type { Offer, Template } from '../../data/models.js';
-import { freeOffers, nameOfOffer, offerCounts } from '../../data/offers.js';
-import { LinkButton } from '../../parts/button.js';
-import { Field, Select } from '../../parts/field.js';
+import { changedSearch } from '../../data/forms/changed-search.js';
+import { misfitOf } from '../../data/instances/fit.js';
+import type { Offer, Template } from '../../data/api/models.js';
+import { freeOffers, nameOfOffer, offerCounts } from '../../data/instances/offers.js';
+import { LinkButton } from '../../parts/controls/button.js';
+import { Field, Select } from '../../parts/forms/field.js';
 import { OfferList, OfferRow } from '../../parts/market/offer-row.js';
-import { Section } from '../../parts/page.js';
-import { Older } from '../../parts/older.js';
-import { Empty, ErrorBox, Skeleton } from '../../parts/states.js';
+import { Section } from '../../parts/layout/page.js';
+import { Older } from '../../parts/controls/older.js';
+import { Empty, ErrorBox, Skeleton } from '../../parts/controls/states.js';
 import styles from './page.module.css';
 
 const route = getRouteApi('/deploy');

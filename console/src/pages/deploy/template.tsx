@@ -1,10 +1,10 @@
 import { getRouteApi, Link } from '@tanstack/react-router';
-import { changedSearch } from '../../data/changed-search.js';
-import { misfitOf } from '../../data/fit.js';
-import type { Offer, Template } from '../../data/models.js';
-import { choiceOf, isOfStranger, makerOf } from '../../data/templates.js';
-import { Field, Select } from '../../parts/field.js';
-import { Section } from '../../parts/page.js';
+import { changedSearch } from '../../data/forms/changed-search.js';
+import { misfitOf } from '../../data/instances/fit.js';
+import type { Offer, Template } from '../../data/api/models.js';
+import { choiceOf, isOfStranger, makerOf } from '../../data/instances/templates.js';
+import { Field, Select } from '../../parts/forms/field.js';
+import { Section } from '../../parts/layout/page.js';
 import styles from './page.module.css';
 
 const route = getRouteApi('/deploy');

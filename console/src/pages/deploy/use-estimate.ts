@@ -1,8 +1,8 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
-import { api } from '../../data/api.js';
-import { serverNow } from '../../data/clock.js';
-import type { DeployRequest, Estimate } from '../../data/models.js';
+import { api } from '../../data/api/api.js';
+import { serverNow } from '../../data/api/clock.js';
+import type { DeployRequest, Estimate } from '../../data/api/models.js';
 
 /** Nobody asks for a price between two keys. */
 const PAUSE_MS = 250;

@@ -1,7 +1,7 @@
-import type { Template } from '../../data/models.js';
-import { Button } from '../../parts/button.js';
-import { CheckBox, Field, Input } from '../../parts/field.js';
-import { Section } from '../../parts/page.js';
+import type { Template } from '../../data/api/models.js';
+import { Button } from '../../parts/controls/button.js';
+import { CheckBox, Field, Input } from '../../parts/forms/field.js';
+import { Section } from '../../parts/layout/page.js';
 import { overrideFault, overrideOf, valueFault, withOverride, type DeployForm, type Variable } from './form.js';
 import styles from './page.module.css';
 

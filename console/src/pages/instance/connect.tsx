@@ -1,10 +1,10 @@
 import { onlyKey } from '../../../../client/text/ssh-keys.js';
-import { sshCommand, vsCodeLink, webAddress } from '../../data/instances.js';
-import type { Instance } from '../../data/models.js';
-import { buttonClass } from '../../parts/button.js';
-import { CopyButton, CopyLine } from '../../parts/copy.js';
-import { Section } from '../../parts/page.js';
-import { Ago } from '../../parts/time.js';
+import { sshCommand, vsCodeLink, webAddress } from '../../data/instances/instances.js';
+import type { Instance } from '../../data/api/models.js';
+import { buttonClass } from '../../parts/controls/button.js';
+import { CopyButton, CopyLine } from '../../parts/controls/copy.js';
+import { Section } from '../../parts/layout/page.js';
+import { Ago } from '../../parts/values/time.js';
 import styles from './page.module.css';
 import { ReplaceAccess, Replacement } from './replace-access.js';
 

@@ -1,13 +1,13 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
-import { api } from '../../data/api.js';
-import type { Instance, Transaction } from '../../data/models.js';
-import { inPages, itemsOf } from '../../data/pages.js';
-import { Money } from '../../parts/money.js';
-import { Older } from '../../parts/older.js';
-import { Section } from '../../parts/page.js';
-import { Empty, Loaded } from '../../parts/states.js';
-import { Table, type Column } from '../../parts/table.js';
-import { Ago } from '../../parts/time.js';
+import { api } from '../../data/api/api.js';
+import type { Instance, Transaction } from '../../data/api/models.js';
+import { inPages, itemsOf } from '../../data/api/pages.js';
+import { Money } from '../../parts/values/money.js';
+import { Older } from '../../parts/controls/older.js';
+import { Section } from '../../parts/layout/page.js';
+import { Empty, Loaded } from '../../parts/controls/states.js';
+import { Table, type Column } from '../../parts/layout/table.js';
+import { Ago } from '../../parts/values/time.js';
 import { MeterIntervals } from './meter-intervals.js';
 import styles from './page.module.css';
 

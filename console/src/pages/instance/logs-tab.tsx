@@ -1,8 +1,8 @@
 import { useLayoutEffect, useRef, useState } from 'react';
-import type { Instance } from '../../data/models.js';
-import { CheckBox } from '../../parts/field.js';
-import { CopyButton } from '../../parts/copy.js';
-import { Empty, ErrorBox, Skeleton } from '../../parts/states.js';
+import type { Instance } from '../../data/api/models.js';
+import { CheckBox } from '../../parts/forms/field.js';
+import { CopyButton } from '../../parts/controls/copy.js';
+import { Empty, ErrorBox, Skeleton } from '../../parts/controls/states.js';
 import styles from './page.module.css';
 import { useLogs } from './use-logs.js';
 

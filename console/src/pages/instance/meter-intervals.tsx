@@ -1,15 +1,15 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
-import { api } from '../../data/api.js';
-import { diskPrice } from '../../data/instances.js';
-import type { Instance, MeterInterval } from '../../data/models.js';
-import { priceOf } from '../../data/money.js';
-import { exactDuration } from '../../data/times.js';
-import { Hourly, Money } from '../../parts/money.js';
-import { Older } from '../../parts/older.js';
-import { Section } from '../../parts/page.js';
-import { Loaded } from '../../parts/states.js';
-import { Table, type Column } from '../../parts/table.js';
-import { At } from '../../parts/time.js';
+import { api } from '../../data/api/api.js';
+import { diskPrice } from '../../data/instances/instances.js';
+import type { Instance, MeterInterval } from '../../data/api/models.js';
+import { priceOf } from '../../data/values/money.js';
+import { exactDuration } from '../../data/values/times.js';
+import { Hourly, Money } from '../../parts/values/money.js';
+import { Older } from '../../parts/controls/older.js';
+import { Section } from '../../parts/layout/page.js';
+import { Loaded } from '../../parts/controls/states.js';
+import { Table, type Column } from '../../parts/layout/table.js';
+import { At } from '../../parts/values/time.js';
 import styles from './page.module.css';
 import { chargesOf } from './runs.js';
 

@@ -1,17 +1,17 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { api } from '../../data/api.js';
-import { useAct } from '../../data/act.js';
-import { noteInstance } from '../../data/instance-acts.js';
-import { nameOf } from '../../data/instances.js';
-import type { Instance } from '../../data/models.js';
-import { sshKeys } from '../../data/queries.js';
-import { Button } from '../../parts/button.js';
-import { Dialog, DialogActions } from '../../parts/dialog.js';
-import { Field, Select } from '../../parts/field.js';
-import { Form, FormError } from '../../parts/form.js';
-import { Loaded } from '../../parts/states.js';
-import { say } from '../../parts/toast.js';
+import { api } from '../../data/api/api.js';
+import { useAct } from '../../data/forms/act.js';
+import { noteInstance } from '../../data/instances/instance-acts.js';
+import { nameOf } from '../../data/instances/instances.js';
+import type { Instance } from '../../data/api/models.js';
+import { sshKeys } from '../../data/api/queries.js';
+import { Button } from '../../parts/controls/button.js';
+import { Dialog, DialogActions } from '../../parts/controls/dialog.js';
+import { Field, Select } from '../../parts/forms/field.js';
+import { Form, FormError } from '../../parts/forms/form.js';
+import { Loaded } from '../../parts/controls/states.js';
+import { say } from '../../parts/controls/toast.js';
 import styles from './page.module.css';
 
 /** Replaces the access token, the SSH key or both, for example after a member has left who knows them. */

@@ -1,5 +1,5 @@
-import type { MeterInterval } from '../../data/models.js';
-import { priceOf } from '../../data/money.js';
+import type { MeterInterval } from '../../data/api/models.js';
+import { priceOf } from '../../data/values/money.js';
 
 type Charged = Pick<MeterInterval, 'meter' | 'charged_ms' | 'uncovered_micro'>;
 

@@ -1,15 +1,15 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { api } from '../../data/api.js';
-import type { Schedule } from '../../data/models.js';
-import { Button } from '../../parts/button.js';
-import { CheckBox, Field, Input, Select } from '../../parts/field.js';
-import { Form, FormError } from '../../parts/form.js';
-import { LeaveQuestion } from '../../parts/leave-question.js';
-import { Section } from '../../parts/page.js';
-import { Loaded, Notice } from '../../parts/states.js';
-import { At } from '../../parts/time.js';
-import { say } from '../../parts/toast.js';
+import { api } from '../../data/api/api.js';
+import type { Schedule } from '../../data/api/models.js';
+import { Button } from '../../parts/controls/button.js';
+import { CheckBox, Field, Input, Select } from '../../parts/forms/field.js';
+import { Form, FormError } from '../../parts/forms/form.js';
+import { LeaveQuestion } from '../../parts/forms/leave-question.js';
+import { Section } from '../../parts/layout/page.js';
+import { Loaded, Notice } from '../../parts/controls/states.js';
+import { At } from '../../parts/values/time.js';
+import { say } from '../../parts/controls/toast.js';
 import styles from './page.module.css';
 import { scheduleOf } from './schedule-query.js';
 

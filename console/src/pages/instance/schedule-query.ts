@@ -1,5 +1,5 @@
 import { queryOptions } from '@tanstack/react-query';
-import { api } from '../../data/api.js';
+import { api } from '../../data/api/api.js';
 
 /** The schedule of an instance, and what it does next. */
 export const scheduleOf = (id: string) =>

@@ -1,11 +1,11 @@
 import { useQuery } from '@tanstack/react-query';
-import { costNow, diskPrice } from '../../data/instances.js';
-import type { Instance } from '../../data/models.js';
-import { nameOfOffer } from '../../data/offers.js';
-import { Facts } from '../../parts/facts.js';
-import { limitFacts } from '../../parts/limit-facts.js';
-import { Hourly, Money } from '../../parts/money.js';
-import { At } from '../../parts/time.js';
+import { costNow, diskPrice } from '../../data/instances/instances.js';
+import type { Instance } from '../../data/api/models.js';
+import { nameOfOffer } from '../../data/instances/offers.js';
+import { Facts } from '../../parts/layout/facts.js';
+import { limitFacts } from '../../parts/values/limit-facts.js';
+import { Hourly, Money } from '../../parts/values/money.js';
+import { At } from '../../parts/values/time.js';
 import { scheduleOf } from './schedule-query.js';
 
 /** What was rented, what it costs, and what ends it by itself. */

@@ -1,10 +1,10 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
-import { api } from '../../data/api.js';
-import { inPages, itemsOf } from '../../data/pages.js';
-import { Older } from '../../parts/older.js';
-import { Empty, Loaded } from '../../parts/states.js';
-import { Ago } from '../../parts/time.js';
-import { TimedWords } from '../../parts/timed-words.js';
+import { api } from '../../data/api/api.js';
+import { inPages, itemsOf } from '../../data/api/pages.js';
+import { Older } from '../../parts/controls/older.js';
+import { Empty, Loaded } from '../../parts/controls/states.js';
+import { Ago } from '../../parts/values/time.js';
+import { TimedWords } from '../../parts/values/timed-words.js';
 import styles from './page.module.css';
 
 const PAGE = 50;

@@ -1,6 +1,6 @@
-import type { Usage } from '../../data/models.js';
+import type { Usage } from '../../data/api/models.js';
 import { bytes } from '../../../../client/text/sizes.js';
-import { duration } from '../../data/times.js';
+import { duration } from '../../data/values/times.js';
 
 const HOUR_SECONDS = 3_600;
 const SECONDS: Readonly<Record<Usage['window'], number>> = {

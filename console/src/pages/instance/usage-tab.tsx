@@ -1,16 +1,16 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { lazy, Suspense, useMemo } from 'react';
-import { api } from '../../data/api.js';
-import { serverNow } from '../../data/clock.js';
-import type { Instance } from '../../data/models.js';
-import { Empty, Loaded, Skeleton } from '../../parts/states.js';
-import { TabLinks } from '../../parts/tab-links.js';
+import { api } from '../../data/api/api.js';
+import { serverNow } from '../../data/api/clock.js';
+import type { Instance } from '../../data/api/models.js';
+import { Empty, Loaded, Skeleton } from '../../parts/controls/states.js';
+import { TabLinks } from '../../parts/layout/tab-links.js';
 import styles from './page.module.css';
 import { WINDOWS, type Window } from './search.js';
 import { chartsOf, spanOf } from './usage-charts.js';
 
-const Chart = lazy(async () => ({ default: (await import('../../parts/chart.js')).Chart }));
+const Chart = lazy(async () => ({ default: (await import('../../parts/charts/chart.js')).Chart }));
 const route = getRouteApi('/instances/$id');
 const TITLES: Readonly<Record<Window, string>> = { '1h': 'Last hour', '24h': 'Last day', '90d': 'Last 90 days' };
 const AGAIN_MS = 30_000;

@@ -1,7 +1,7 @@
 import { useEffect, useReducer, useRef } from 'react';
-import { api } from '../../data/api.js';
-import { LogText } from '../../data/log-text.js';
-import { pause } from '../../data/pause.js';
+import { api } from '../../data/api/api.js';
+import { LogText } from '../../data/instances/log-text.js';
+import { pause } from '../../data/live/pause.js';
 
 const POLL_MS = 3_000;
 /** While it fails, each wait is twice the one before, up to this. */

@@ -1,5 +1,5 @@
-import { nameOf, needOf, NEEDS, type Need } from '../../data/instances.js';
-import type { Instance } from '../../data/models.js';
+import { nameOf, needOf, NEEDS, type Need } from '../../data/instances/instances.js';
+import type { Instance } from '../../data/api/models.js';
 import type { InstancesSearch } from './search.js';
 
 type Shown = Pick<Instance, 'status' | 'label' | 'template'>;

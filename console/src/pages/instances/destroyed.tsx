@@ -1,11 +1,11 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
-import type { Instance } from '../../data/models.js';
-import { itemsOf } from '../../data/pages.js';
-import { pastInstances } from '../../data/queries.js';
-import { Older } from '../../parts/older.js';
-import { Section } from '../../parts/page.js';
-import { Empty, Loaded } from '../../parts/states.js';
+import type { Instance } from '../../data/api/models.js';
+import { itemsOf } from '../../data/api/pages.js';
+import { pastInstances } from '../../data/api/queries.js';
+import { Older } from '../../parts/controls/older.js';
+import { Section } from '../../parts/layout/page.js';
+import { Empty, Loaded } from '../../parts/controls/states.js';
 import { chosen, grouped } from './choice.js';
 import { Filters } from './filters.js';
 import { InstanceRow } from './instance-row.js';

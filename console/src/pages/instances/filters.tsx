@@ -1,9 +1,9 @@
 import { getRouteApi } from '@tanstack/react-router';
-import { changedSearch } from '../../data/changed-search.js';
-import type { Need } from '../../data/instances.js';
-import type { Instance } from '../../data/models.js';
-import { WordsInput } from '../../parts/address-input.js';
-import { Field, Select } from '../../parts/field.js';
+import { changedSearch } from '../../data/forms/changed-search.js';
+import type { Need } from '../../data/instances/instances.js';
+import type { Instance } from '../../data/api/models.js';
+import { WordsInput } from '../../parts/forms/address-input.js';
+import { Field, Select } from '../../parts/forms/field.js';
 import { countsOf } from './choice.js';
 import styles from './page.module.css';
 import type { InstancesSearch } from './search.js';

@@ -1,15 +1,15 @@
 import { Link } from '@tanstack/react-router';
-import { costNow, nameOf, sshCommand } from '../../data/instances.js';
-import type { Instance } from '../../data/models.js';
-import { nameOfOffer } from '../../data/offers.js';
-import { DeployAgain, ToLogs } from '../../parts/again.js';
-import { CopyLine } from '../../parts/copy.js';
-import { InstanceActions } from '../../parts/instance-actions.js';
-import { Hourly, Money } from '../../parts/money.js';
-import { LimitWords, Outlook } from '../../parts/outlook.js';
-import { Reason } from '../../parts/progress.js';
-import { Status } from '../../parts/status.js';
-import { Since } from '../../parts/time.js';
+import { costNow, nameOf, sshCommand } from '../../data/instances/instances.js';
+import type { Instance } from '../../data/api/models.js';
+import { nameOfOffer } from '../../data/instances/offers.js';
+import { DeployAgain, ToLogs } from '../../parts/controls/again.js';
+import { CopyLine } from '../../parts/controls/copy.js';
+import { InstanceActions } from '../../parts/instances/instance-actions.js';
+import { Hourly, Money } from '../../parts/values/money.js';
+import { LimitWords, Outlook } from '../../parts/values/outlook.js';
+import { Reason } from '../../parts/values/progress.js';
+import { Status } from '../../parts/values/status.js';
+import { Since } from '../../parts/values/time.js';
 import styles from './page.module.css';
 
 interface RowProps {

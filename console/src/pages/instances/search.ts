@@ -1,4 +1,4 @@
-import { NEEDS, type Need } from '../../data/instances.js';
+import { NEEDS, type Need } from '../../data/instances/instances.js';
 
 /** Which instances are shown, and how they are grouped; without `by`, by what they need. */
 export interface InstancesSearch {

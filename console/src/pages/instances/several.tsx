@@ -1,14 +1,14 @@
 import { useState } from 'react';
-import { ApiError } from '../../data/api.js';
-import { useActs, VERBS, type InstanceAct, type Outcome } from '../../data/instance-acts.js';
-import { diskPrice, nameOf } from '../../data/instances.js';
-import { actsOn, useMayStart } from '../../data/may-start.js';
-import type { Instance } from '../../data/models.js';
-import { Button } from '../../parts/button.js';
-import { Confirm } from '../../parts/dialog.js';
-import { Hourly } from '../../parts/money.js';
-import { Notice } from '../../parts/states.js';
-import { Status } from '../../parts/status.js';
+import { ApiError } from '../../data/api/api.js';
+import { useActs, VERBS, type InstanceAct, type Outcome } from '../../data/instances/instance-acts.js';
+import { diskPrice, nameOf } from '../../data/instances/instances.js';
+import { actsOn, useMayStart } from '../../data/instances/may-start.js';
+import type { Instance } from '../../data/api/models.js';
+import { Button } from '../../parts/controls/button.js';
+import { Confirm } from '../../parts/controls/dialog.js';
+import { Hourly } from '../../parts/values/money.js';
+import { Notice } from '../../parts/controls/states.js';
+import { Status } from '../../parts/values/status.js';
 import { namesOf } from './choice.js';
 import styles from './page.module.css';
 

@@ -1,4 +1,4 @@
-import { NO_CAP_TEXTS, capsIn, type CapTexts } from '../../parts/spend-caps.js';
+import { NO_CAP_TEXTS, capsIn, type CapTexts } from '../../parts/forms/spend-caps.js';
 import type { NewApiKey } from './queries.js';
 
 const DAY_MS = 86_400_000;

@@ -1,4 +1,4 @@
-import { Page } from '../../parts/page.js';
+import { Page } from '../../parts/layout/page.js';
 import { ApiKeys } from './api-keys.js';
 import { SshKeys } from './ssh-keys.js';
 

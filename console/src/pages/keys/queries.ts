@@ -1,6 +1,6 @@
 import { queryOptions } from '@tanstack/react-query';
 import type { components, paths } from '../../../../client/api/index.js';
-import { api } from '../../data/api.js';
+import { api } from '../../data/api/api.js';
 
 export type ApiKey = components['schemas']['ApiKey'];
 export type NewApiKey = paths['/v1/api-keys']['post']['requestBody']['content']['application/json'];

@@ -1,10 +1,10 @@
 import { getRouteApi, Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { changedSearch } from '../../data/changed-search.js';
-import type { OfferCounts, Template } from '../../data/models.js';
-import { choiceOf } from '../../data/templates.js';
-import { classNames } from '../../parts/class-names.js';
-import { Field, Select } from '../../parts/field.js';
+import { changedSearch } from '../../data/forms/changed-search.js';
+import type { OfferCounts, Template } from '../../data/api/models.js';
+import { choiceOf } from '../../data/instances/templates.js';
+import { classNames } from '../../parts/controls/class-names.js';
+import { Field, Select } from '../../parts/forms/field.js';
 import { choicesOf, type Choice } from './choice.js';
 import styles from './page.module.css';
 import { PriceField } from './price-field.js';

@@ -1,9 +1,9 @@
 import { useQueries } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
-import { changedSearch } from '../../data/changed-search.js';
-import { offerCounts } from '../../data/offers.js';
-import { LinkButton } from '../../parts/button.js';
-import { Empty, Skeleton } from '../../parts/states.js';
+import { changedSearch } from '../../data/forms/changed-search.js';
+import { offerCounts } from '../../data/instances/offers.js';
+import { LinkButton } from '../../parts/controls/button.js';
+import { Empty, Skeleton } from '../../parts/controls/states.js';
 import { filtersOf, LOOSER, wantedOf, type MarketSearch } from './search.js';
 
 const route = getRouteApi('/market');

@@ -1,6 +1,6 @@
 import { useState, type SyntheticEvent } from 'react';
-import { parseMoney, typedMoney } from '../../data/money.js';
-import { Field, Input } from '../../parts/field.js';
+import { parseMoney, typedMoney } from '../../data/values/money.js';
+import { Field, Input } from '../../parts/forms/field.js';
 
 interface Props {
   /** The highest price per hour that is asked for, in micro-dollars. */

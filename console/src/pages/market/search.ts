@@ -1,6 +1,6 @@
-import { known, textIn, wordIn } from '../../data/address.js';
-import { parseMoney, typedMoney } from '../../data/money.js';
-import type { Wanted } from '../../data/offers.js';
+import { known, textIn, wordIn } from '../../data/forms/address.js';
+import { parseMoney, typedMoney } from '../../data/values/money.js';
+import type { Wanted } from '../../data/instances/offers.js';
 
 /** The orders by their names in the address, each with that of the API. */
 const SORTS = { price: 'price_asc', memory: 'memory_desc', gpus: 'gpus_desc' } as const;

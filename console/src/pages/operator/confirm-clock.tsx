@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
-import { api } from '../../data/api.js';
-import { useNow } from '../../data/clock.js';
-import { ConfirmButton } from '../../parts/confirm-button.js';
+import { api } from '../../data/api/api.js';
+import { useNow } from '../../data/api/clock.js';
+import { ConfirmButton } from '../../parts/controls/confirm-button.js';
 import { clock } from './control-plane/queries.js';
 import { OPERATED } from './queries.js';
 

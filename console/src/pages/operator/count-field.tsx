@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import { Field, Input } from '../../parts/field.js';
+import { Field, Input } from '../../parts/forms/field.js';
 
 interface CountProps {
   /** The path of what it sends. */

@@ -1,7 +1,7 @@
 import { useState } from 'react';
-import { Button } from '../../parts/button.js';
-import { Field, Input } from '../../parts/field.js';
-import { Form } from '../../parts/form.js';
+import { Button } from '../../parts/controls/button.js';
+import { Field, Input } from '../../parts/forms/field.js';
+import { Form } from '../../parts/forms/form.js';
 import styles from './operator.module.css';
 
 interface Props {

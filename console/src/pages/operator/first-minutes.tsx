@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
-import { LinkButton } from '../../parts/button.js';
-import { Skeleton } from '../../parts/states.js';
-import { Steps } from '../../parts/steps.js';
+import { LinkButton } from '../../parts/controls/button.js';
+import { Skeleton } from '../../parts/controls/states.js';
+import { Steps } from '../../parts/layout/steps.js';
 import { firstSteps } from './first-steps.js';
 import styles from './operator.module.css';
 

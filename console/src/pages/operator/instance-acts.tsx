@@ -1,4 +1,4 @@
-import { api } from '../../data/api.js';
+import { api } from '../../data/api/api.js';
 import type { OperatedInstance } from './models.js';
 import styles from './operator.module.css';
 import { ReasonButton } from './reason-button.js';

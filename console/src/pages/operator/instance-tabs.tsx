@@ -1,4 +1,4 @@
-import { TabLinks } from '../../parts/tab-links.js';
+import { TabLinks } from '../../parts/layout/tab-links.js';
 
 /** The pages about instances of everybody. */
 export function InstanceTabs({ shown }: { shown: 'all' | 'ignored stops' }) {

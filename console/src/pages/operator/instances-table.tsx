@@ -1,11 +1,11 @@
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { api } from '../../data/api.js';
-import { Hourly } from '../../parts/money.js';
-import { ShortId } from '../../parts/short-id.js';
-import { Status } from '../../parts/status.js';
-import { Table, type Column } from '../../parts/table.js';
-import { Ago } from '../../parts/time.js';
+import { api } from '../../data/api/api.js';
+import { Hourly } from '../../parts/values/money.js';
+import { ShortId } from '../../parts/values/short-id.js';
+import { Status } from '../../parts/values/status.js';
+import { Table, type Column } from '../../parts/layout/table.js';
+import { Ago } from '../../parts/values/time.js';
 import { InstanceActs } from './instance-acts.js';
 import { searchOf, type InstanceFilter } from './instances/search.js';
 import { MachineLink, OrganizationLink } from './links.js';

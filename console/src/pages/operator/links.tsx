@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router';
-import { shortId } from '../../parts/short-id.js';
+import { shortId } from '../../parts/values/short-id.js';
 import styles from './operator.module.css';
 
 export function MachineLink(props: { machine_id: string; machine_name: string }) {

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { Field, Select } from '../../parts/field.js';
+import { Field, Select } from '../../parts/forms/field.js';
 import { machine } from './queries.js';
 
 /** A list is of one machine; what is chosen instead is all of them. */

@@ -1,4 +1,4 @@
-import { Field, Select } from '../../parts/field.js';
+import { Field, Select } from '../../parts/forms/field.js';
 import styles from './operator.module.css';
 
 interface Props<Kind extends string> {

@@ -1,8 +1,8 @@
 import { useState } from 'react';
-import { Button, LinkButton } from '../../parts/button.js';
-import { Section } from '../../parts/page.js';
-import { Marked } from '../../parts/status.js';
-import { At } from '../../parts/time.js';
+import { Button, LinkButton } from '../../parts/controls/button.js';
+import { Section } from '../../parts/layout/page.js';
+import { Marked } from '../../parts/values/status.js';
+import { At } from '../../parts/values/time.js';
 import { ConfirmClock } from './confirm-clock.js';
 import type { Need } from './models.js';
 import { listOf, shownOf, type Shown } from './needs.js';

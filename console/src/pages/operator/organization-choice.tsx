@@ -1,9 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { useAct } from '../../data/act.js';
-import { api } from '../../data/api.js';
-import { Button } from '../../parts/button.js';
-import { Field, Input } from '../../parts/field.js';
+import { useAct } from '../../data/forms/act.js';
+import { api } from '../../data/api/api.js';
+import { Button } from '../../parts/controls/button.js';
+import { Field, Input } from '../../parts/forms/field.js';
 import { isId } from './ids.js';
 import { OrganizationLink } from './links.js';
 import styles from './operator.module.css';

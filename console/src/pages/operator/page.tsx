@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
-import { LinkButton } from '../../parts/button.js';
-import { Page, Section } from '../../parts/page.js';
-import { Loaded } from '../../parts/states.js';
-import { Table } from '../../parts/table.js';
+import { LinkButton } from '../../parts/controls/button.js';
+import { Page, Section } from '../../parts/layout/page.js';
+import { Loaded } from '../../parts/controls/states.js';
+import { Table } from '../../parts/layout/table.js';
 import { FirstMinutes } from './first-minutes.js';
 import type { Overview } from './models.js';
 import { NeedsList } from './needs-list.js';

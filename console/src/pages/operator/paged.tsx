@@ -1,8 +1,8 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { inPages, itemsOf, type Asked } from '../../data/pages.js';
-import { Older } from '../../parts/older.js';
-import { Loaded } from '../../parts/states.js';
+import { inPages, itemsOf, type Asked } from '../../data/api/pages.js';
+import { Older } from '../../parts/controls/older.js';
+import { Loaded } from '../../parts/controls/states.js';
 import { LOOK_AGAIN_MS } from './queries.js';
 
 interface Props<Item> {

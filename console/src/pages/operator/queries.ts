@@ -1,5 +1,5 @@
 import { queryOptions } from '@tanstack/react-query';
-import { api } from '../../data/api.js';
+import { api } from '../../data/api/api.js';
 
 /** What an act of an operator makes old: everything that these pages show. */
 export const OPERATED = [['operator']] as const;

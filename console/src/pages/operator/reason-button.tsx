@@ -1,12 +1,12 @@
 import { useState, type ReactNode } from 'react';
-import { useAct } from '../../data/act.js';
-import { useDraft } from '../../data/draft.js';
-import { isDraftKept } from '../../data/kept-drafts.js';
-import { Button } from '../../parts/button.js';
-import { Dialog, DialogActions } from '../../parts/dialog.js';
-import { Field, Input } from '../../parts/field.js';
-import { Form, FormError } from '../../parts/form.js';
-import { Unanswered } from '../../parts/states.js';
+import { useAct } from '../../data/forms/act.js';
+import { useDraft } from '../../data/forms/draft.js';
+import { isDraftKept } from '../../data/api/kept-drafts.js';
+import { Button } from '../../parts/controls/button.js';
+import { Dialog, DialogActions } from '../../parts/controls/dialog.js';
+import { Field, Input } from '../../parts/forms/field.js';
+import { Form, FormError } from '../../parts/forms/form.js';
+import { Unanswered } from '../../parts/controls/states.js';
 import styles from './operator.module.css';
 import { OPERATED } from './queries.js';
 

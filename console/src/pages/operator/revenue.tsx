@@ -1,15 +1,15 @@
 import { useQuery } from '@tanstack/react-query';
 import { lazy, Suspense } from 'react';
-import { exactMoney } from '../../data/money.js';
-import { Money } from '../../parts/money.js';
-import { Section } from '../../parts/page.js';
-import { Loaded, Skeleton } from '../../parts/states.js';
-import { Table } from '../../parts/table.js';
+import { exactMoney } from '../../data/values/money.js';
+import { Money } from '../../parts/values/money.js';
+import { Section } from '../../parts/layout/page.js';
+import { Loaded, Skeleton } from '../../parts/controls/states.js';
+import { Table } from '../../parts/layout/table.js';
 import type { DailyRevenue } from './models.js';
 import styles from './operator.module.css';
 import { revenue } from './queries.js';
 
-const Chart = lazy(async () => ({ default: (await import('../../parts/chart.js')).Chart }));
+const Chart = lazy(async () => ({ default: (await import('../../parts/charts/chart.js')).Chart }));
 
 /** What was charged on each day, and on which GPUs that rests. */
 export function Revenue() {

@@ -1,16 +1,16 @@
 import { useState, type ReactNode } from 'react';
-import { Button, LinkButton } from '../../parts/button.js';
-import { CopyLine } from '../../parts/copy.js';
-import { Confirm, Dialog, DialogActions } from '../../parts/dialog.js';
-import { CheckBox, Field, Input, Select, TextArea } from '../../parts/field.js';
-import { Menu, MenuChoice, MenuItem, MenuLine } from '../../parts/menu.js';
-import { Hourly, Money } from '../../parts/money.js';
-import { Page, Section } from '../../parts/page.js';
-import { Empty, ErrorBox, Notice, Skeleton } from '../../parts/states.js';
-import { Status } from '../../parts/status.js';
-import { Table } from '../../parts/table.js';
-import { Ago, At, Lasts } from '../../parts/time.js';
-import { say } from '../../parts/toast.js';
+import { Button, LinkButton } from '../../parts/controls/button.js';
+import { CopyLine } from '../../parts/controls/copy.js';
+import { Confirm, Dialog, DialogActions } from '../../parts/controls/dialog.js';
+import { CheckBox, Field, Input, Select, TextArea } from '../../parts/forms/field.js';
+import { Menu, MenuChoice, MenuItem, MenuLine } from '../../parts/controls/menu.js';
+import { Hourly, Money } from '../../parts/values/money.js';
+import { Page, Section } from '../../parts/layout/page.js';
+import { Empty, ErrorBox, Notice, Skeleton } from '../../parts/controls/states.js';
+import { Status } from '../../parts/values/status.js';
+import { Table } from '../../parts/layout/table.js';
+import { Ago, At, Lasts } from '../../parts/values/time.js';
+import { say } from '../../parts/controls/toast.js';
 import styles from './page.module.css';
 
 const LONG = 'Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft';

@@ -1,12 +1,12 @@
 import { useQuery } from '@tanstack/react-query';
-import { api } from '../../data/api.js';
-import type { SecondFactors } from '../../data/models.js';
-import { buttonClass } from '../../parts/button.js';
-import { ConfirmButton } from '../../parts/confirm-button.js';
-import { Section } from '../../parts/page.js';
-import { Loaded, Notice } from '../../parts/states.js';
-import { Table } from '../../parts/table.js';
-import { Ago, At } from '../../parts/time.js';
+import { api } from '../../data/api/api.js';
+import type { SecondFactors } from '../../data/api/models.js';
+import { buttonClass } from '../../parts/controls/button.js';
+import { ConfirmButton } from '../../parts/controls/confirm-button.js';
+import { Section } from '../../parts/layout/page.js';
+import { Loaded, Notice } from '../../parts/controls/states.js';
+import { Table } from '../../parts/layout/table.js';
+import { Ago, At } from '../../parts/values/time.js';
 import styles from './page.module.css';
 import { secondFactors } from './queries.js';
 

@@ -1,10 +1,10 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { api } from '../../data/api.js';
-import type { MailSettings } from '../../data/models.js';
-import { mailSettings } from '../../data/queries.js';
-import { CheckBox } from '../../parts/field.js';
-import { Section } from '../../parts/page.js';
-import { ErrorBox, Loaded, Notice } from '../../parts/states.js';
+import { api } from '../../data/api/api.js';
+import type { MailSettings } from '../../data/api/models.js';
+import { mailSettings } from '../../data/api/queries.js';
+import { CheckBox } from '../../parts/forms/field.js';
+import { Section } from '../../parts/layout/page.js';
+import { ErrorBox, Loaded, Notice } from '../../parts/controls/states.js';
 import styles from './page.module.css';
 
 type Choice = Exclude<keyof MailSettings, 'sends_mail' | 'security'>;

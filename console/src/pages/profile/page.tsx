@@ -1,10 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
-import type { Me } from '../../data/models.js';
-import { me } from '../../data/queries.js';
-import { buttonClass } from '../../parts/button.js';
-import { Page, Section } from '../../parts/page.js';
-import { Loaded } from '../../parts/states.js';
-import { At } from '../../parts/time.js';
+import type { Me } from '../../data/api/models.js';
+import { me } from '../../data/api/queries.js';
+import { buttonClass } from '../../parts/controls/button.js';
+import { Page, Section } from '../../parts/layout/page.js';
+import { Loaded } from '../../parts/controls/states.js';
+import { At } from '../../parts/values/time.js';
 import { Companies } from './companies.js';
 import { Mails } from './mails.js';
 import styles from './page.module.css';

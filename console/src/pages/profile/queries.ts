@@ -1,5 +1,5 @@
 import { queryOptions } from '@tanstack/react-query';
-import { api } from '../../data/api.js';
+import { api } from '../../data/api/api.js';
 
 /** When a session was last used changes without an event. */
 const SESSIONS_MS = 30_000;

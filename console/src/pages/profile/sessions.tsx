@@ -1,11 +1,11 @@
 import { useQuery } from '@tanstack/react-query';
-import { api } from '../../data/api.js';
-import type { Session } from '../../data/models.js';
-import { ConfirmButton } from '../../parts/confirm-button.js';
-import { Section } from '../../parts/page.js';
-import { Loaded } from '../../parts/states.js';
-import { Table } from '../../parts/table.js';
-import { Ago } from '../../parts/time.js';
+import { api } from '../../data/api/api.js';
+import type { Session } from '../../data/api/models.js';
+import { ConfirmButton } from '../../parts/controls/confirm-button.js';
+import { Section } from '../../parts/layout/page.js';
+import { Loaded } from '../../parts/controls/states.js';
+import { Table } from '../../parts/layout/table.js';
+import { Ago } from '../../parts/values/time.js';
 import styles from './page.module.css';
 import { sessions } from './queries.js';
 

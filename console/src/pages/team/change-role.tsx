@@ -1,13 +1,13 @@
 import { getRouteApi } from '@tanstack/react-router';
-import { useAct } from '../../data/act.js';
-import { api } from '../../data/api.js';
-import { useDraft } from '../../data/draft.js';
-import type { Member, Role } from '../../data/models.js';
-import { isDemotion, ROLES } from '../../data/role.js';
-import { Button, LinkButton } from '../../parts/button.js';
-import { Dialog, DialogActions } from '../../parts/dialog.js';
-import { Field, Select } from '../../parts/field.js';
-import { ErrorBox, Notice } from '../../parts/states.js';
+import { useAct } from '../../data/forms/act.js';
+import { api } from '../../data/api/api.js';
+import { useDraft } from '../../data/forms/draft.js';
+import type { Member, Role } from '../../data/api/models.js';
+import { isDemotion, ROLES } from '../../data/api/role.js';
+import { Button, LinkButton } from '../../parts/controls/button.js';
+import { Dialog, DialogActions } from '../../parts/controls/dialog.js';
+import { Field, Select } from '../../parts/forms/field.js';
+import { ErrorBox, Notice } from '../../parts/controls/states.js';
 
 interface ChangeProps {
   member: Member;

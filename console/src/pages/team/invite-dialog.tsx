@@ -1,14 +1,14 @@
 import type { paths } from '../../../../client/api/index.js';
-import { useAct } from '../../data/act.js';
-import { api } from '../../data/api.js';
-import { useDraft } from '../../data/draft.js';
-import type { Role } from '../../data/models.js';
-import { Button } from '../../parts/button.js';
-import { Dialog, DialogActions } from '../../parts/dialog.js';
-import { Field, Input } from '../../parts/field.js';
-import { Form, FormError } from '../../parts/form.js';
-import { SecretDialog } from '../../parts/secret-dialog.js';
-import { At } from '../../parts/time.js';
+import { useAct } from '../../data/forms/act.js';
+import { api } from '../../data/api/api.js';
+import { useDraft } from '../../data/forms/draft.js';
+import type { Role } from '../../data/api/models.js';
+import { Button } from '../../parts/controls/button.js';
+import { Dialog, DialogActions } from '../../parts/controls/dialog.js';
+import { Field, Input } from '../../parts/forms/field.js';
+import { Form, FormError } from '../../parts/forms/form.js';
+import { SecretDialog } from '../../parts/controls/secret-dialog.js';
+import { At } from '../../parts/values/time.js';
 import { RoleField } from './change-role.js';
 import styles from './page.module.css';
 

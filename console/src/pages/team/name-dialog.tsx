@@ -1,9 +1,9 @@
 import type { UseMutationResult } from '@tanstack/react-query';
 import { useState } from 'react';
-import { Button } from '../../parts/button.js';
-import { Dialog, DialogActions } from '../../parts/dialog.js';
-import { Field, Input } from '../../parts/field.js';
-import { Form, FormError } from '../../parts/form.js';
+import { Button } from '../../parts/controls/button.js';
+import { Dialog, DialogActions } from '../../parts/controls/dialog.js';
+import { Field, Input } from '../../parts/forms/field.js';
+import { Form, FormError } from '../../parts/forms/form.js';
 import styles from './page.module.css';
 
 interface Props {

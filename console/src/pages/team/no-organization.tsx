@@ -1,5 +1,5 @@
-import { Page } from '../../parts/page.js';
-import { Empty } from '../../parts/states.js';
+import { Page } from '../../parts/layout/page.js';
+import { Empty } from '../../parts/controls/states.js';
 import { NewOrganization } from './organization.js';
 
 /** What is shown to those who belong to no organization, at the address of every page that shows what belongs to one. */

@@ -1,9 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
-import type { Me } from '../../data/models.js';
-import { me } from '../../data/queries.js';
-import { roleOf, ROLES } from '../../data/role.js';
-import { Page } from '../../parts/page.js';
-import { Loaded, Notice } from '../../parts/states.js';
+import type { Me } from '../../data/api/models.js';
+import { me } from '../../data/api/queries.js';
+import { roleOf, ROLES } from '../../data/api/role.js';
+import { Page } from '../../parts/layout/page.js';
+import { Loaded, Notice } from '../../parts/controls/states.js';
 import { Invites } from './invites.js';
 import { Members } from './members.js';
 import {

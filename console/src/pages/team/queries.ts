@@ -1,6 +1,6 @@
 import { queryOptions } from '@tanstack/react-query';
-import { api } from '../../data/api.js';
-import { inPages } from '../../data/pages.js';
+import { api } from '../../data/api/api.js';
+import { inPages } from '../../data/api/pages.js';
 
 export const members = inPages(['members'], (page, signal) =>
   api.get('/v1/orgs/current/members', { params: { query: page }, signal }),

@@ -1,4 +1,4 @@
-import { TabLinks } from '../../parts/tab-links.js';
+import { TabLinks } from '../../parts/layout/tab-links.js';
 
 /** The parts of the page for admins. */
 export function TeamTabs({ shown }: { shown: 'members' | 'audit log' }) {

@@ -1,6 +1,6 @@
 import { queryOptions } from '@tanstack/react-query';
-import { api } from '../../data/api.js';
-import { inPages } from '../../data/pages.js';
+import { api } from '../../data/api/api.js';
+import { inPages } from '../../data/api/pages.js';
 import type { Tab } from './search.js';
 
 /** The templates of a tab that have some words in them, by name, without their long texts. */

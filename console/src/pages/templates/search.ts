@@ -1,4 +1,4 @@
-import { known, textIn, wordIn } from '../../data/address.js';
+import { known, textIn, wordIn } from '../../data/forms/address.js';
 
 export const TABS = ['recommended', 'organization', 'system', 'public'] as const;
 export type Tab = (typeof TABS)[number];

@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router';
-import type { Template } from '../../data/models.js';
-import { makerOf } from '../../data/templates.js';
+import type { Template } from '../../data/api/models.js';
+import { makerOf } from '../../data/instances/templates.js';
 import styles from './page.module.css';
 
 /** A template in the list. Its names and texts are of strangers: they are cut, not trusted. */

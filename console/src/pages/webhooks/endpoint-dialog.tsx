@@ -1,6 +1,6 @@
-import { useAct } from '../../data/act.js';
-import { api } from '../../data/api.js';
-import { Dialog } from '../../parts/dialog.js';
+import { useAct } from '../../data/forms/act.js';
+import { api } from '../../data/api/api.js';
+import { Dialog } from '../../parts/controls/dialog.js';
 import { EndpointForm, type Given } from './endpoint-form.js';
 
 const NOTHING: Given = { url: '', description: null, types: null, instance_id: null };

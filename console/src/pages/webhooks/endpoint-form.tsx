@@ -1,13 +1,13 @@
 import { useQuery } from '@tanstack/react-query';
 import { useId, useState } from 'react';
-import { useDraft } from '../../data/draft.js';
-import { nameOf } from '../../data/instances.js';
-import type { WebhookRequest } from '../../data/models.js';
-import { instances } from '../../data/queries.js';
-import { Button } from '../../parts/button.js';
-import { DialogActions } from '../../parts/dialog.js';
-import { CheckBox, Field, Input, Select } from '../../parts/field.js';
-import { Form, FormError } from '../../parts/form.js';
+import { useDraft } from '../../data/forms/draft.js';
+import { nameOf } from '../../data/instances/instances.js';
+import type { WebhookRequest } from '../../data/api/models.js';
+import { instances } from '../../data/api/queries.js';
+import { Button } from '../../parts/controls/button.js';
+import { DialogActions } from '../../parts/controls/dialog.js';
+import { CheckBox, Field, Input, Select } from '../../parts/forms/field.js';
+import { Form, FormError } from '../../parts/forms/form.js';
 import { GROUPS, type EventType } from './event-types.js';
 import styles from './page.module.css';
 

@@ -1,6 +1,6 @@
-import type { WebhookEndpoint } from '../../data/models.js';
-import { Marked } from '../../parts/status.js';
-import { Ago } from '../../parts/time.js';
+import type { WebhookEndpoint } from '../../data/api/models.js';
+import { Marked } from '../../parts/values/status.js';
+import { Ago } from '../../parts/values/time.js';
 
 const REASONS: Readonly<Record<NonNullable<WebhookEndpoint['disabled_reason']>, string>> = {
   renter: 'switched off by a person',

@@ -1,4 +1,4 @@
-import type { WebhookRequest } from '../../data/models.js';
+import type { WebhookRequest } from '../../data/api/models.js';
 
 export type EventType = NonNullable<WebhookRequest['types']>[number];
 

@@ -1,5 +1,5 @@
 import { queryOptions } from '@tanstack/react-query';
-import { api } from '../../data/api.js';
+import { api } from '../../data/api/api.js';
 
 /** An endpoint fails and recovers without an event. */
 const ENDPOINT_MS = 30_000;

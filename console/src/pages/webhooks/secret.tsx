@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import { SecretDialog } from '../../parts/secret-dialog.js';
+import { SecretDialog } from '../../parts/controls/secret-dialog.js';
 
 /** Shows the secret that signs the messages, this once. */
 export function Secret(props: { title: string; secret: string; onClose: () => void; children?: ReactNode }) {

@@ -1,14 +1,14 @@
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { inHours } from '../../data/instances.js';
-import type { Offer } from '../../data/models.js';
-import { nameOfOffer } from '../../data/offers.js';
-import { organization } from '../../data/queries.js';
+import { inHours } from '../../data/instances/instances.js';
+import type { Offer } from '../../data/api/models.js';
+import { nameOfOffer } from '../../data/instances/offers.js';
+import { organization } from '../../data/api/queries.js';
 import { cpuCores, memory } from '../../../../client/text/sizes.js';
-import { inSight, lastsWith } from '../../data/times.js';
-import { classNames } from '../class-names.js';
-import { Hourly } from '../money.js';
-import { At } from '../time.js';
+import { inSight, lastsWith } from '../../data/values/times.js';
+import { classNames } from '../controls/class-names.js';
+import { Hourly } from '../values/money.js';
+import { At } from '../values/time.js';
 import styles from './offer-row.module.css';
 
 /** Offers below each other, each an {@link OfferRow}. */

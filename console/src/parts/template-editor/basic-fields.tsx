@@ -1,4 +1,4 @@
-import { CheckBox, Field, Input, Select, TextArea } from '../field.js';
+import { CheckBox, Field, Input, Select, TextArea } from '../forms/field.js';
 import type { FieldsProps, Owner } from './draft.js';
 import styles from './template-form.module.css';
 

@@ -1,5 +1,5 @@
 import type { paths } from '../../../../client/api/index.js';
-import type { Template } from '../../data/models.js';
+import type { Template } from '../../data/api/models.js';
 
 type NewTemplate = paths['/v1/templates']['post']['requestBody']['content']['application/json'];
 /** What a template runs, without who may see it. */

@@ -1,7 +1,7 @@
 import { useState } from 'react';
-import { Button } from '../button.js';
-import { classNames } from '../class-names.js';
-import { CheckBox, Field, Input, TextArea } from '../field.js';
+import { Button } from '../controls/button.js';
+import { classNames } from '../controls/class-names.js';
+import { CheckBox, Field, Input, TextArea } from '../forms/field.js';
 import { isSent, newVariable, type FieldsProps, type VariableRow } from './draft.js';
 import styles from './template-form.module.css';
 

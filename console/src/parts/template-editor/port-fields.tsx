@@ -1,6 +1,6 @@
-import { Button } from '../button.js';
-import { CheckBox, Field, Input, Select } from '../field.js';
-import { GUARDS } from '../../data/port-guards.js';
+import { Button } from '../controls/button.js';
+import { CheckBox, Field, Input, Select } from '../forms/field.js';
+import { GUARDS } from '../../data/instances/port-guards.js';
 import { newPort, type FieldsProps, type PortRow } from './draft.js';
 import styles from './template-form.module.css';
 

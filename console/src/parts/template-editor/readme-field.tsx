@@ -1,6 +1,6 @@
 import { useDeferredValue, useState } from 'react';
-import { Field, TextArea } from '../field.js';
-import { Markdown } from '../markdown.js';
+import { Field, TextArea } from '../forms/field.js';
+import { Markdown } from '../values/markdown.js';
 import type { FieldsProps } from './draft.js';
 import styles from './template-form.module.css';
 

@@ -1,4 +1,4 @@
-import { Field, Input, Select } from '../field.js';
+import { Field, Input, Select } from '../forms/field.js';
 import type { Draft, FieldsProps } from './draft.js';
 import styles from './template-form.module.css';
 

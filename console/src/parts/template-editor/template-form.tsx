@@ -1,11 +1,11 @@
 import type { LinkProps } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
-import { useAct } from '../../data/act.js';
-import type { Template } from '../../data/models.js';
-import { Button, LinkButton } from '../button.js';
-import { Form, FormError } from '../form.js';
-import { LeaveQuestion } from '../leave-question.js';
-import { Section } from '../page.js';
+import { useAct } from '../../data/forms/act.js';
+import type { Template } from '../../data/api/models.js';
+import { Button, LinkButton } from '../controls/button.js';
+import { Form, FormError } from '../forms/form.js';
+import { LeaveQuestion } from '../forms/leave-question.js';
+import { Section } from '../layout/page.js';
 import { BasicFields } from './basic-fields.js';
 import { contentOf, draftOf, faultsOf, type Draft, type Owner, type TemplateContent } from './draft.js';
 import { EnvironmentFields } from './environment-fields.js';

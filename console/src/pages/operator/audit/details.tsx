@@ -1,5 +1,5 @@
-import { Money } from '../../../parts/money.js';
-import { At } from '../../../parts/time.js';
+import { Money } from '../../../parts/values/money.js';
+import { At } from '../../../parts/values/time.js';
 import { InstanceLink } from '../links.js';
 import type { AuditEntry } from '../models.js';
 import styles from '../operator.module.css';

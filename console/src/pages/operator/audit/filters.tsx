@@ -1,9 +1,9 @@
 import { getRouteApi } from '@tanstack/react-router';
 import { useState } from 'react';
-import { changedSearch } from '../../../data/changed-search.js';
-import { Button } from '../../../parts/button.js';
-import { Field, Input, Select } from '../../../parts/field.js';
-import { Form } from '../../../parts/form.js';
+import { changedSearch } from '../../../data/forms/changed-search.js';
+import { Button } from '../../../parts/controls/button.js';
+import { Field, Input, Select } from '../../../parts/forms/field.js';
+import { Form } from '../../../parts/forms/form.js';
 import styles from '../operator.module.css';
 import { ACTIONS, type Action } from './actions.js';
 import type { AuditSearch } from './search.js';

@@ -1,9 +1,9 @@
 import { getRouteApi, Link } from '@tanstack/react-router';
-import { api } from '../../../data/api.js';
-import { Page } from '../../../parts/page.js';
-import { Empty } from '../../../parts/states.js';
-import { Table } from '../../../parts/table.js';
-import { At } from '../../../parts/time.js';
+import { api } from '../../../data/api/api.js';
+import { Page } from '../../../parts/layout/page.js';
+import { Empty } from '../../../parts/controls/states.js';
+import { Table } from '../../../parts/layout/table.js';
+import { At } from '../../../parts/values/time.js';
 import type { AuditEntry } from '../models.js';
 import styles from '../operator.module.css';
 import { Paged } from '../paged.js';

@@ -1,4 +1,4 @@
-import { dayIn, known, periodOf, textIn, wordIn } from '../../../data/address.js';
+import { dayIn, known, periodOf, textIn, wordIn } from '../../../data/forms/address.js';
 import { ACTIONS, type Action } from './actions.js';
 
 /** What the address of the operators' audit log chooses. */

@@ -1,6 +1,6 @@
 import { getRouteApi } from '@tanstack/react-router';
-import { Page } from '../../../parts/page.js';
-import { TabLinks } from '../../../parts/tab-links.js';
+import { Page } from '../../../parts/layout/page.js';
+import { TabLinks } from '../../../parts/layout/tab-links.js';
 import { TABS, type Tab } from './search.js';
 import { SettingsTab } from './settings-tab.js';
 import { StateTab } from './state-tab.js';

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
-import { Loaded } from '../../../parts/states.js';
-import { Table } from '../../../parts/table.js';
+import { Loaded } from '../../../parts/controls/states.js';
+import { Table } from '../../../parts/layout/table.js';
 import type { Setting } from '../models.js';
 import styles from '../operator.module.css';
 import { settings } from './queries.js';

@@ -1,10 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
-import { duration } from '../../../data/times.js';
-import { Facts } from '../../../parts/facts.js';
-import { Section } from '../../../parts/page.js';
-import { Loaded } from '../../../parts/states.js';
-import { Marked } from '../../../parts/status.js';
-import { Ago, At } from '../../../parts/time.js';
+import { duration } from '../../../data/values/times.js';
+import { Facts } from '../../../parts/layout/facts.js';
+import { Section } from '../../../parts/layout/page.js';
+import { Loaded } from '../../../parts/controls/states.js';
+import { Marked } from '../../../parts/values/status.js';
+import { Ago, At } from '../../../parts/values/time.js';
 import { ConfirmClock } from '../confirm-clock.js';
 import type { Clock, ControlPlane } from '../models.js';
 import styles from '../operator.module.css';

@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
-import { Loaded } from '../../../parts/states.js';
-import { Marked } from '../../../parts/status.js';
-import { Table } from '../../../parts/table.js';
-import { Ago } from '../../../parts/time.js';
+import { Loaded } from '../../../parts/controls/states.js';
+import { Marked } from '../../../parts/values/status.js';
+import { Table } from '../../../parts/layout/table.js';
+import { Ago } from '../../../parts/values/time.js';
 import type { Worker } from '../models.js';
 import styles from '../operator.module.css';
 import { workers } from './queries.js';

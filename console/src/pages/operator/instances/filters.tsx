@@ -1,6 +1,6 @@
 import { getRouteApi } from '@tanstack/react-router';
-import { changedSearch } from '../../../data/changed-search.js';
-import { CheckBox, Field, Select } from '../../../parts/field.js';
+import { changedSearch } from '../../../data/forms/changed-search.js';
+import { CheckBox, Field, Select } from '../../../parts/forms/field.js';
 import { FindForm } from '../find-form.js';
 import { MachineFilter } from '../machine-filter.js';
 import styles from '../operator.module.css';

@@ -1,6 +1,6 @@
 import { getRouteApi, Link } from '@tanstack/react-router';
-import { Page } from '../../../parts/page.js';
-import { Empty } from '../../../parts/states.js';
+import { Page } from '../../../parts/layout/page.js';
+import { Empty } from '../../../parts/controls/states.js';
 import { isId } from '../ids.js';
 import { InstanceTabs } from '../instance-tabs.js';
 import { InstancesTable } from '../instances-table.js';

@@ -1,5 +1,5 @@
-import { Marked } from '../../../parts/status.js';
-import { Ago } from '../../../parts/time.js';
+import { Marked } from '../../../parts/values/status.js';
+import { Ago } from '../../../parts/values/time.js';
 import type { Finding, MachineFindings } from '../models.js';
 import styles from '../operator.module.css';
 

@@ -1,4 +1,4 @@
-import { known, textIn, wordIn } from '../../../data/address.js';
+import { known, textIn, wordIn } from '../../../data/forms/address.js';
 import type { MachineNeed } from '../models.js';
 import { MACHINE_NEEDS } from '../listed-needs.js';
 

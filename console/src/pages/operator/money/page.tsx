@@ -1,11 +1,11 @@
 import { Link } from '@tanstack/react-router';
-import { api } from '../../../data/api.js';
-import { Money } from '../../../parts/money.js';
-import { Page } from '../../../parts/page.js';
-import { Empty } from '../../../parts/states.js';
-import { Marked } from '../../../parts/status.js';
-import { Table } from '../../../parts/table.js';
-import { At } from '../../../parts/time.js';
+import { api } from '../../../data/api/api.js';
+import { Money } from '../../../parts/values/money.js';
+import { Page } from '../../../parts/layout/page.js';
+import { Empty } from '../../../parts/controls/states.js';
+import { Marked } from '../../../parts/values/status.js';
+import { Table } from '../../../parts/layout/table.js';
+import { At } from '../../../parts/values/time.js';
 import { OrganizationLink } from '../links.js';
 import type { Payment } from '../models.js';
 import styles from '../operator.module.css';

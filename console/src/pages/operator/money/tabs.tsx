@@ -1,4 +1,4 @@
-import { TabLinks } from '../../../parts/tab-links.js';
+import { TabLinks } from '../../../parts/layout/tab-links.js';
 
 /** The pages about the money of everybody. */
 export function MoneyTabs({ shown }: { shown: 'payments' | 'payouts' | 'revenue' }) {

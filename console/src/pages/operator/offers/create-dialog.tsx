@@ -1,12 +1,12 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { useState } from 'react';
-import { useAct } from '../../../data/act.js';
-import { api } from '../../../data/api.js';
-import { Button, LinkButton } from '../../../parts/button.js';
-import { Dialog, DialogActions, LoadedInDialog } from '../../../parts/dialog.js';
-import { Field, Select } from '../../../parts/field.js';
-import { Form, FormError } from '../../../parts/form.js';
+import { useAct } from '../../../data/forms/act.js';
+import { api } from '../../../data/api/api.js';
+import { Button, LinkButton } from '../../../parts/controls/button.js';
+import { Dialog, DialogActions, LoadedInDialog } from '../../../parts/controls/dialog.js';
+import { Field, Select } from '../../../parts/forms/field.js';
+import { Form, FormError } from '../../../parts/forms/form.js';
 import { CountField } from '../count-field.js';
 import { gpuWords } from '../machine-state.js';
 import type { Machine, NewOffer } from '../models.js';

@@ -1,6 +1,6 @@
 import { queryOptions, useQuery } from '@tanstack/react-query';
-import { api } from '../../../data/api.js';
-import { Field, Select } from '../../../parts/field.js';
+import { api } from '../../../data/api/api.js';
+import { Field, Select } from '../../../parts/forms/field.js';
 import { MachineFilter } from '../machine-filter.js';
 import styles from '../operator.module.css';
 

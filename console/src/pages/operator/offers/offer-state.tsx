@@ -1,4 +1,4 @@
-import { Marked } from '../../../parts/status.js';
+import { Marked } from '../../../parts/values/status.js';
 import type { OperatedOffer } from '../models.js';
 import styles from '../operator.module.css';
 

@@ -1,4 +1,4 @@
-import { Hourly } from '../../../parts/money.js';
+import { Hourly } from '../../../parts/values/money.js';
 import type { OperatedOffer } from '../models.js';
 import styles from '../operator.module.css';
 

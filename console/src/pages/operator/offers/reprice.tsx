@@ -1,10 +1,10 @@
 import { useState } from 'react';
-import { useAct } from '../../../data/act.js';
-import { api } from '../../../data/api.js';
-import { changedFields } from '../../../data/changed-fields.js';
-import { Button } from '../../../parts/button.js';
-import { Dialog, DialogActions } from '../../../parts/dialog.js';
-import { Form, FormError } from '../../../parts/form.js';
+import { useAct } from '../../../data/forms/act.js';
+import { api } from '../../../data/api/api.js';
+import { changedFields } from '../../../data/forms/changed-fields.js';
+import { Button } from '../../../parts/controls/button.js';
+import { Dialog, DialogActions } from '../../../parts/controls/dialog.js';
+import { Form, FormError } from '../../../parts/forms/form.js';
 import type { OperatedOffer } from '../models.js';
 import styles from '../operator.module.css';
 import { OPERATED } from '../queries.js';

@@ -1,4 +1,4 @@
-import { Field, Input } from '../../../parts/field.js';
+import { Field, Input } from '../../../parts/forms/field.js';
 import type { TermsDraft, TermsFaults } from './terms.js';
 
 interface Props {

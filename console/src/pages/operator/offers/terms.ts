@@ -1,4 +1,4 @@
-import { parseMoney, typedMoney } from '../../../data/money.js';
+import { parseMoney, typedMoney } from '../../../data/values/money.js';
 import type { OperatedOffer } from '../models.js';
 
 /** The terms of an offer as a person types them. */

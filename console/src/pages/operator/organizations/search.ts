@@ -1,4 +1,4 @@
-import { wordIn } from '../../../data/address.js';
+import { wordIn } from '../../../data/forms/address.js';
 import type { OrganizationNeed } from '../models.js';
 import { ORGANIZATION_NEEDS } from '../listed-needs.js';
 

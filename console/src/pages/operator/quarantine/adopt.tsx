@@ -1,6 +1,6 @@
 import { useState } from 'react';
-import { Button } from '../../../parts/button.js';
-import { Dialog } from '../../../parts/dialog.js';
+import { Button } from '../../../parts/controls/button.js';
+import { Dialog } from '../../../parts/controls/dialog.js';
 import type { Workload } from '../models.js';
 import { AdoptForm } from './adopt-form.js';
 

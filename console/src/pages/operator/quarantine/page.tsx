@@ -1,10 +1,10 @@
-import { api } from '../../../data/api.js';
-import { ConfirmButton } from '../../../parts/confirm-button.js';
-import { Page } from '../../../parts/page.js';
-import { Empty } from '../../../parts/states.js';
-import { Marked } from '../../../parts/status.js';
-import { Table } from '../../../parts/table.js';
-import { Ago } from '../../../parts/time.js';
+import { api } from '../../../data/api/api.js';
+import { ConfirmButton } from '../../../parts/controls/confirm-button.js';
+import { Page } from '../../../parts/layout/page.js';
+import { Empty } from '../../../parts/controls/states.js';
+import { Marked } from '../../../parts/values/status.js';
+import { Table } from '../../../parts/layout/table.js';
+import { Ago } from '../../../parts/values/time.js';
 import type { Workload } from '../models.js';
 import { MachineLink, OrganizationLink } from '../links.js';
 import styles from '../operator.module.css';

@@ -1,11 +1,11 @@
 import { Link } from '@tanstack/react-router';
-import { api } from '../../../data/api.js';
-import type { Template } from '../../../data/models.js';
-import { LinkButton } from '../../../parts/button.js';
-import { Page } from '../../../parts/page.js';
-import { Empty } from '../../../parts/states.js';
-import { Table } from '../../../parts/table.js';
-import { Ago } from '../../../parts/time.js';
+import { api } from '../../../data/api/api.js';
+import type { Template } from '../../../data/api/models.js';
+import { LinkButton } from '../../../parts/controls/button.js';
+import { Page } from '../../../parts/layout/page.js';
+import { Empty } from '../../../parts/controls/states.js';
+import { Table } from '../../../parts/layout/table.js';
+import { Ago } from '../../../parts/values/time.js';
 import styles from '../operator.module.css';
 import { Paged } from '../paged.js';
 import { Withdraw } from './withdraw.js';

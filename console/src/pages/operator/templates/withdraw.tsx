@@ -1,6 +1,6 @@
-import { api } from '../../../data/api.js';
-import type { Template } from '../../../data/models.js';
-import { ConfirmButton } from '../../../parts/confirm-button.js';
+import { api } from '../../../data/api/api.js';
+import type { Template } from '../../../data/api/models.js';
+import { ConfirmButton } from '../../../parts/controls/confirm-button.js';
 
 const OLD = [['operator', 'templates'], ['templates']];
 

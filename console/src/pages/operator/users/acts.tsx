@@ -1,11 +1,11 @@
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { api } from '../../../data/api.js';
-import { useDraft } from '../../../data/draft.js';
-import { me } from '../../../data/queries.js';
-import { ConfirmButton } from '../../../parts/confirm-button.js';
-import { CheckBox } from '../../../parts/field.js';
-import { say } from '../../../parts/toast.js';
+import { api } from '../../../data/api/api.js';
+import { useDraft } from '../../../data/forms/draft.js';
+import { me } from '../../../data/api/queries.js';
+import { ConfirmButton } from '../../../parts/controls/confirm-button.js';
+import { CheckBox } from '../../../parts/forms/field.js';
+import { say } from '../../../parts/controls/toast.js';
 import type { OperatedUser } from '../models.js';
 import styles from '../operator.module.css';
 import { OPERATED } from '../queries.js';

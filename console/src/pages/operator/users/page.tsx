@@ -1,8 +1,8 @@
 import { getRouteApi } from '@tanstack/react-router';
-import { api } from '../../../data/api.js';
-import { Page } from '../../../parts/page.js';
-import { Table } from '../../../parts/table.js';
-import { At } from '../../../parts/time.js';
+import { api } from '../../../data/api/api.js';
+import { Page } from '../../../parts/layout/page.js';
+import { Table } from '../../../parts/layout/table.js';
+import { At } from '../../../parts/values/time.js';
 import { FindForm } from '../find-form.js';
 import type { OperatedUser } from '../models.js';
 import { UserLink } from '../links.js';

@@ -1,9 +1,9 @@
 import { Link } from '@tanstack/react-router';
-import { api } from '../../../data/api.js';
-import { ConfirmButton } from '../../../parts/confirm-button.js';
-import { Section } from '../../../parts/page.js';
-import { Table } from '../../../parts/table.js';
-import { Ago } from '../../../parts/time.js';
+import { api } from '../../../data/api/api.js';
+import { ConfirmButton } from '../../../parts/controls/confirm-button.js';
+import { Section } from '../../../parts/layout/page.js';
+import { Table } from '../../../parts/layout/table.js';
+import { Ago } from '../../../parts/values/time.js';
 import type { FactorRemoval } from '../models.js';
 import styles from '../operator.module.css';
 import { Paged } from '../paged.js';

@@ -1,7 +1,7 @@
 import { useState } from 'react';
-import { api } from '../../../data/api.js';
-import { SecretDialog } from '../../../parts/secret-dialog.js';
-import { Ago } from '../../../parts/time.js';
+import { api } from '../../../data/api/api.js';
+import { SecretDialog } from '../../../parts/controls/secret-dialog.js';
+import { Ago } from '../../../parts/values/time.js';
 import type { OperatedUser } from '../models.js';
 import { ReasonButton } from '../reason-button.js';
 

@@ -1,4 +1,4 @@
-import { TabLinks } from '../../../parts/tab-links.js';
+import { TabLinks } from '../../../parts/layout/tab-links.js';
 
 /** The pages about those who sign in. */
 export function UserTabs({ shown }: { shown: 'users' | 'sign-ins' }) {

@@ -1,10 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
-import { CopyLine } from '../../../parts/copy.js';
-import { Facts } from '../../../parts/facts.js';
-import { LinkButton } from '../../../parts/button.js';
-import { Section } from '../../../parts/page.js';
-import { Empty, Loaded } from '../../../parts/states.js';
-import { At } from '../../../parts/time.js';
+import { CopyLine } from '../../../parts/controls/copy.js';
+import { Facts } from '../../../parts/layout/facts.js';
+import { LinkButton } from '../../../parts/controls/button.js';
+import { Section } from '../../../parts/layout/page.js';
+import { Empty, Loaded } from '../../../parts/controls/states.js';
+import { At } from '../../../parts/values/time.js';
 import type { OperatedUser } from '../models.js';
 import styles from '../operator.module.css';
 import { UserActs } from './acts.js';

@@ -1,5 +1,5 @@
-import { dayIn, known, periodOf, textIn, wordIn } from '../../../data/address.js';
-import type { AuditFilter } from '../../../data/models.js';
+import { dayIn, known, periodOf, textIn, wordIn } from '../../../data/forms/address.js';
+import type { AuditFilter } from '../../../data/api/models.js';
 import { ACTIONS, ACTORS } from './words.js';
 
 /** What the address of the audit log chooses. */

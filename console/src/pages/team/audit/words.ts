@@ -1,4 +1,4 @@
-import type { AuditFilter } from '../../../data/models.js';
+import type { AuditFilter } from '../../../data/api/models.js';
 
 /** Who can have done something. */
 export const ACTORS: Readonly<Record<NonNullable<AuditFilter['actor_kind']>, string>> = {

@@ -1,12 +1,12 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import { api } from '../../../data/api.js';
-import { changedFields } from '../../../data/changed-fields.js';
-import type { Template } from '../../../data/models.js';
-import { OnlyFor } from '../../../parts/only-for.js';
-import { Page } from '../../../parts/page.js';
-import { Loaded } from '../../../parts/states.js';
+import { api } from '../../../data/api/api.js';
+import { changedFields } from '../../../data/forms/changed-fields.js';
+import type { Template } from '../../../data/api/models.js';
+import { OnlyFor } from '../../../parts/controls/only-for.js';
+import { Page } from '../../../parts/layout/page.js';
+import { Loaded } from '../../../parts/controls/states.js';
 import { template as templateQuery } from '../queries.js';
 import { contentOf, draftOf } from '../../../parts/template-editor/draft.js';
 import { TemplateForm } from '../../../parts/template-editor/template-form.js';

@@ -1,7 +1,7 @@
 import { useNavigate } from '@tanstack/react-router';
-import { api } from '../../../data/api.js';
-import { OnlyFor } from '../../../parts/only-for.js';
-import { Page } from '../../../parts/page.js';
+import { api } from '../../../data/api/api.js';
+import { OnlyFor } from '../../../parts/controls/only-for.js';
+import { Page } from '../../../parts/layout/page.js';
 import { TemplateForm } from '../../../parts/template-editor/template-form.js';
 
 export default function NewTemplatePage() {

@@ -1,16 +1,16 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
-import { useAct } from '../../../data/act.js';
-import { api } from '../../../data/api.js';
-import type { Template } from '../../../data/models.js';
-import { me } from '../../../data/queries.js';
-import { may } from '../../../data/rights.js';
-import { Button, LinkButton } from '../../../parts/button.js';
-import { ConfirmButton } from '../../../parts/confirm-button.js';
-import { Markdown } from '../../../parts/markdown.js';
-import { Page, Section } from '../../../parts/page.js';
-import { ErrorBox, Loaded, Notice } from '../../../parts/states.js';
-import { say } from '../../../parts/toast.js';
+import { useAct } from '../../../data/forms/act.js';
+import { api } from '../../../data/api/api.js';
+import type { Template } from '../../../data/api/models.js';
+import { me } from '../../../data/api/queries.js';
+import { may } from '../../../data/api/rights.js';
+import { Button, LinkButton } from '../../../parts/controls/button.js';
+import { ConfirmButton } from '../../../parts/controls/confirm-button.js';
+import { Markdown } from '../../../parts/values/markdown.js';
+import { Page, Section } from '../../../parts/layout/page.js';
+import { ErrorBox, Loaded, Notice } from '../../../parts/controls/states.js';
+import { say } from '../../../parts/controls/toast.js';
 import { template as templateQuery } from '../queries.js';
 import { TemplateFacts } from './template-facts.js';
 

@@ -1,11 +1,11 @@
 import type { ReactNode } from 'react';
-import type { Template } from '../../../data/models.js';
-import { makerOf } from '../../../data/templates.js';
-import { CopyLine } from '../../../parts/copy.js';
-import { Section } from '../../../parts/page.js';
-import { Table } from '../../../parts/table.js';
-import { Ago } from '../../../parts/time.js';
-import { GUARDS } from '../../../data/port-guards.js';
+import type { Template } from '../../../data/api/models.js';
+import { makerOf } from '../../../data/instances/templates.js';
+import { CopyLine } from '../../../parts/controls/copy.js';
+import { Section } from '../../../parts/layout/page.js';
+import { Table } from '../../../parts/layout/table.js';
+import { Ago } from '../../../parts/values/time.js';
+import { GUARDS } from '../../../data/instances/port-guards.js';
 import styles from './template-facts.module.css';
 
 /** Everything that a template runs. */

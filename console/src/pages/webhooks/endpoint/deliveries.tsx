@@ -1,16 +1,16 @@
 import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
-import { useAct } from '../../../data/act.js';
-import { api } from '../../../data/api.js';
-import { serverNow } from '../../../data/clock.js';
-import type { WebhookDelivery } from '../../../data/models.js';
-import { Button } from '../../../parts/button.js';
-import { Older } from '../../../parts/older.js';
-import { Empty, ErrorBox, Loaded } from '../../../parts/states.js';
-import { Marked } from '../../../parts/status.js';
-import { TabLinks } from '../../../parts/tab-links.js';
-import { Table } from '../../../parts/table.js';
-import { Ago } from '../../../parts/time.js';
+import { useAct } from '../../../data/forms/act.js';
+import { api } from '../../../data/api/api.js';
+import { serverNow } from '../../../data/api/clock.js';
+import type { WebhookDelivery } from '../../../data/api/models.js';
+import { Button } from '../../../parts/controls/button.js';
+import { Older } from '../../../parts/controls/older.js';
+import { Empty, ErrorBox, Loaded } from '../../../parts/controls/states.js';
+import { Marked } from '../../../parts/values/status.js';
+import { TabLinks } from '../../../parts/layout/tab-links.js';
+import { Table } from '../../../parts/layout/table.js';
+import { Ago } from '../../../parts/values/time.js';
 import styles from '../page.module.css';
 import { STATES } from './search.js';
 

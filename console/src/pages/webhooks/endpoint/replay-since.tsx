@@ -1,12 +1,12 @@
 import { useState } from 'react';
-import { useAct } from '../../../data/act.js';
-import { api } from '../../../data/api.js';
-import type { WebhookEndpoint } from '../../../data/models.js';
-import { Button } from '../../../parts/button.js';
-import { Dialog, DialogActions } from '../../../parts/dialog.js';
-import { Field, Input } from '../../../parts/field.js';
-import { Form, FormError } from '../../../parts/form.js';
-import { say } from '../../../parts/toast.js';
+import { useAct } from '../../../data/forms/act.js';
+import { api } from '../../../data/api/api.js';
+import type { WebhookEndpoint } from '../../../data/api/models.js';
+import { Button } from '../../../parts/controls/button.js';
+import { Dialog, DialogActions } from '../../../parts/controls/dialog.js';
+import { Field, Input } from '../../../parts/forms/field.js';
+import { Form, FormError } from '../../../parts/forms/form.js';
+import { say } from '../../../parts/controls/toast.js';
 import styles from '../page.module.css';
 
 /** Asks since when all events are sent again: for a program that was away, or has lost what it had. */

@@ -1,4 +1,4 @@
-import type { WebhookDelivery } from '../../../data/models.js';
+import type { WebhookDelivery } from '../../../data/api/models.js';
 
 /** What the address of an endpoint chooses: the state of the deliveries, and whether the form that changes it is open. */
 export interface EndpointSearch {

@@ -1,8 +1,8 @@
 import { useNavigate } from '@tanstack/react-router';
-import { api } from '../../../../data/api.js';
-import { LinkButton } from '../../../../parts/button.js';
-import { ConfirmButton } from '../../../../parts/confirm-button.js';
-import { Section } from '../../../../parts/page.js';
+import { api } from '../../../../data/api/api.js';
+import { LinkButton } from '../../../../parts/controls/button.js';
+import { ConfirmButton } from '../../../../parts/controls/confirm-button.js';
+import { Section } from '../../../../parts/layout/page.js';
 import type { Machine } from '../../models.js';
 import styles from '../../operator.module.css';
 import { OPERATED } from '../../queries.js';

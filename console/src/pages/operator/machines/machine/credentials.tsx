@@ -1,9 +1,9 @@
-import { useAct } from '../../../../data/act.js';
-import { api } from '../../../../data/api.js';
-import { Button } from '../../../../parts/button.js';
-import { ConfirmButton } from '../../../../parts/confirm-button.js';
-import { Section } from '../../../../parts/page.js';
-import { ErrorBox } from '../../../../parts/states.js';
+import { useAct } from '../../../../data/forms/act.js';
+import { api } from '../../../../data/api/api.js';
+import { Button } from '../../../../parts/controls/button.js';
+import { ConfirmButton } from '../../../../parts/controls/confirm-button.js';
+import { Section } from '../../../../parts/layout/page.js';
+import { ErrorBox } from '../../../../parts/controls/states.js';
 import type { Machine } from '../../models.js';
 import styles from '../../operator.module.css';
 import { OPERATED } from '../../queries.js';

@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
-import { LinkButton } from '../../../../parts/button.js';
-import { Money } from '../../../../parts/money.js';
-import { Section } from '../../../../parts/page.js';
-import { Loaded } from '../../../../parts/states.js';
+import { LinkButton } from '../../../../parts/controls/button.js';
+import { Money } from '../../../../parts/values/money.js';
+import { Section } from '../../../../parts/layout/page.js';
+import { Loaded } from '../../../../parts/controls/states.js';
 import styles from '../../operator.module.css';
 import { EARNED_DAYS, earnedBy } from './queries.js';
 

@@ -1,7 +1,7 @@
-import { api } from '../../../../data/api.js';
-import { Section } from '../../../../parts/page.js';
-import { Table } from '../../../../parts/table.js';
-import { Ago } from '../../../../parts/time.js';
+import { api } from '../../../../data/api/api.js';
+import { Section } from '../../../../parts/layout/page.js';
+import { Table } from '../../../../parts/layout/table.js';
+import { Ago } from '../../../../parts/values/time.js';
 import type { MachineEvent } from '../../models.js';
 import styles from '../../operator.module.css';
 import { Paged } from '../../paged.js';

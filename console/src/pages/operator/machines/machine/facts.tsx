@@ -1,8 +1,8 @@
 import { memory } from '../../../../../../client/text/sizes.js';
 import { clockWords } from '../clock-words.js';
-import { CopyLine } from '../../../../parts/copy.js';
-import { Facts } from '../../../../parts/facts.js';
-import { Ago, At } from '../../../../parts/time.js';
+import { CopyLine } from '../../../../parts/controls/copy.js';
+import { Facts } from '../../../../parts/layout/facts.js';
+import { Ago, At } from '../../../../parts/values/time.js';
 import { AgentVersion } from '../agent-version.js';
 import type { Machine } from '../../models.js';
 import styles from '../../operator.module.css';

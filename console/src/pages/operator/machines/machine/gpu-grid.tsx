@@ -1,9 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { useNow } from '../../../../data/clock.js';
+import { useNow } from '../../../../data/api/clock.js';
 import { memory } from '../../../../../../client/text/sizes.js';
-import { Section } from '../../../../parts/page.js';
-import { Marked } from '../../../../parts/status.js';
+import { Section } from '../../../../parts/layout/page.js';
+import { Marked } from '../../../../parts/values/status.js';
 import { OrganizationLink } from '../../links.js';
 import { gpuState } from '../../machine-state.js';
 import type { Gpu, Machine, OperatedInstance } from '../../models.js';

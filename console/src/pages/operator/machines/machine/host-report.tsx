@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
-import { useNow } from '../../../../data/clock.js';
-import { Section } from '../../../../parts/page.js';
-import { Loaded } from '../../../../parts/states.js';
-import { Marked } from '../../../../parts/status.js';
+import { useNow } from '../../../../data/api/clock.js';
+import { Section } from '../../../../parts/layout/page.js';
+import { Loaded } from '../../../../parts/controls/states.js';
+import { Marked } from '../../../../parts/values/status.js';
 import { takesInstances } from '../../machine-state.js';
 import type { Machine } from '../../models.js';
 import styles from '../../operator.module.css';

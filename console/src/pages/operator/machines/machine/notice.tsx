@@ -1,11 +1,11 @@
 import { useState } from 'react';
-import { useAct } from '../../../../data/act.js';
-import { api } from '../../../../data/api.js';
-import { Button } from '../../../../parts/button.js';
-import { Dialog, DialogActions } from '../../../../parts/dialog.js';
-import { Field, Input } from '../../../../parts/field.js';
-import { Form, FormError } from '../../../../parts/form.js';
-import { say } from '../../../../parts/toast.js';
+import { useAct } from '../../../../data/forms/act.js';
+import { api } from '../../../../data/api/api.js';
+import { Button } from '../../../../parts/controls/button.js';
+import { Dialog, DialogActions } from '../../../../parts/controls/dialog.js';
+import { Field, Input } from '../../../../parts/forms/field.js';
+import { Form, FormError } from '../../../../parts/forms/form.js';
+import { say } from '../../../../parts/controls/toast.js';
 import type { Machine } from '../../models.js';
 import styles from '../../operator.module.css';
 

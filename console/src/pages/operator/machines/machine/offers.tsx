@@ -1,7 +1,7 @@
-import { api } from '../../../../data/api.js';
-import { Hourly } from '../../../../parts/money.js';
-import { Section } from '../../../../parts/page.js';
-import { Table } from '../../../../parts/table.js';
+import { api } from '../../../../data/api/api.js';
+import { Hourly } from '../../../../parts/values/money.js';
+import { Section } from '../../../../parts/layout/page.js';
+import { Table } from '../../../../parts/layout/table.js';
 import { OfferState } from '../../offers/offer-state.js';
 import { Rentals } from '../../offers/rentals.js';
 import styles from '../../operator.module.css';

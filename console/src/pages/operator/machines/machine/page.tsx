@@ -1,10 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
-import { useNow } from '../../../../data/clock.js';
-import { LinkButton } from '../../../../parts/button.js';
-import { Page, Section } from '../../../../parts/page.js';
-import { Loaded } from '../../../../parts/states.js';
-import { Marked } from '../../../../parts/status.js';
+import { useNow } from '../../../../data/api/clock.js';
+import { LinkButton } from '../../../../parts/controls/button.js';
+import { Page, Section } from '../../../../parts/layout/page.js';
+import { Loaded } from '../../../../parts/controls/states.js';
+import { Marked } from '../../../../parts/values/status.js';
 import { InstancesTable } from '../../instances-table.js';
 import { machineState } from '../../machine-state.js';
 import type { Machine } from '../../models.js';

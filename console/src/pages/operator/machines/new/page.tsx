@@ -1,7 +1,7 @@
 import { getRouteApi } from '@tanstack/react-router';
-import { useAct } from '../../../../data/act.js';
-import { api } from '../../../../data/api.js';
-import { Page } from '../../../../parts/page.js';
+import { useAct } from '../../../../data/forms/act.js';
+import { api } from '../../../../data/api/api.js';
+import { Page } from '../../../../parts/layout/page.js';
 import { Enrollment } from '../enrollment.js';
 import { OPERATED } from '../../queries.js';
 import { Arrivals } from './arrivals.js';

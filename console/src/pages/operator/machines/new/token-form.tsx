@@ -1,6 +1,6 @@
 import { useState } from 'react';
-import { Button } from '../../../../parts/button.js';
-import { Form, FormError } from '../../../../parts/form.js';
+import { Button } from '../../../../parts/controls/button.js';
+import { Form, FormError } from '../../../../parts/forms/form.js';
 import { CountField } from '../../count-field.js';
 import styles from '../../operator.module.css';
 

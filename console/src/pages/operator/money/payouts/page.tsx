@@ -1,9 +1,9 @@
 import { getRouteApi } from '@tanstack/react-router';
-import { api } from '../../../../data/api.js';
-import { Money } from '../../../../parts/money.js';
-import { Page } from '../../../../parts/page.js';
-import { Marked } from '../../../../parts/status.js';
-import { Table } from '../../../../parts/table.js';
+import { api } from '../../../../data/api/api.js';
+import { Money } from '../../../../parts/values/money.js';
+import { Page } from '../../../../parts/layout/page.js';
+import { Marked } from '../../../../parts/values/status.js';
+import { Table } from '../../../../parts/layout/table.js';
 import { FindForm } from '../../find-form.js';
 import { OrganizationLink } from '../../links.js';
 import type { PayoutEntry } from '../../models.js';

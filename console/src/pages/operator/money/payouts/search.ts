@@ -1,4 +1,4 @@
-import { known, textIn } from '../../../../data/address.js';
+import { known, textIn } from '../../../../data/forms/address.js';
 
 /** Which payout is shown: its id at the payment provider. */
 export interface PayoutsSearch {

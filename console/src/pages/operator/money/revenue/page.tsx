@@ -1,11 +1,11 @@
 import { getRouteApi, Link } from '@tanstack/react-router';
-import { api } from '../../../../data/api.js';
-import { changedSearch } from '../../../../data/changed-search.js';
-import { Field, Select } from '../../../../parts/field.js';
-import { Money } from '../../../../parts/money.js';
-import { Page } from '../../../../parts/page.js';
-import { Empty } from '../../../../parts/states.js';
-import { Table } from '../../../../parts/table.js';
+import { api } from '../../../../data/api/api.js';
+import { changedSearch } from '../../../../data/forms/changed-search.js';
+import { Field, Select } from '../../../../parts/forms/field.js';
+import { Money } from '../../../../parts/values/money.js';
+import { Page } from '../../../../parts/layout/page.js';
+import { Empty } from '../../../../parts/controls/states.js';
+import { Table } from '../../../../parts/layout/table.js';
 import { MachineLink } from '../../links.js';
 import { MachineFilter } from '../../machine-filter.js';
 import type { Revenue } from '../../models.js';

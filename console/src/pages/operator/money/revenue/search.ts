@@ -1,4 +1,4 @@
-import { known, textIn } from '../../../../data/address.js';
+import { known, textIn } from '../../../../data/forms/address.js';
 
 export const DAYS = [7, 30, 90, 366] as const;
 

@@ -1,4 +1,4 @@
-import { parseMoney } from '../../../../data/money.js';
+import { parseMoney } from '../../../../data/values/money.js';
 import type { OperatedOffer } from '../../models.js';
 import type { Terms } from '../terms.js';
 

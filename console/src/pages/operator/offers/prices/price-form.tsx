@@ -1,9 +1,9 @@
 import { useState } from 'react';
-import { exactMoney, hourlyMoney, parseMoney } from '../../../../data/money.js';
-import { Button } from '../../../../parts/button.js';
-import { Confirm } from '../../../../parts/dialog.js';
-import { Field, Input, Select } from '../../../../parts/field.js';
-import { Form } from '../../../../parts/form.js';
+import { exactMoney, hourlyMoney, parseMoney } from '../../../../data/values/money.js';
+import { Button } from '../../../../parts/controls/button.js';
+import { Confirm } from '../../../../parts/controls/dialog.js';
+import { Field, Input, Select } from '../../../../parts/forms/field.js';
+import { Form } from '../../../../parts/forms/form.js';
 import type { OperatedOffer } from '../../models.js';
 import styles from '../../operator.module.css';
 import { countRentals } from '../rentals.js';

@@ -1,7 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
-import { api } from '../../../../data/api.js';
-import { say } from '../../../../parts/toast.js';
+import { api } from '../../../../data/api/api.js';
+import { say } from '../../../../parts/controls/toast.js';
 import type { OperatedOffer } from '../../models.js';
 import type { NewPrices } from './new-prices.js';
 

@@ -1,10 +1,10 @@
-import { api } from '../../../../data/api.js';
-import { useDraft } from '../../../../data/draft.js';
-import { exactMoney, parseMoney } from '../../../../data/money.js';
-import { useOneRequest } from '../../../../data/one-request.js';
-import { Field, Input, Select } from '../../../../parts/field.js';
-import { LinkButton } from '../../../../parts/button.js';
-import { Section } from '../../../../parts/page.js';
+import { api } from '../../../../data/api/api.js';
+import { useDraft } from '../../../../data/forms/draft.js';
+import { exactMoney, parseMoney } from '../../../../data/values/money.js';
+import { useOneRequest } from '../../../../data/api/one-request.js';
+import { Field, Input, Select } from '../../../../parts/forms/field.js';
+import { LinkButton } from '../../../../parts/controls/button.js';
+import { Section } from '../../../../parts/layout/page.js';
 import type { OperatedOrganization } from '../../models.js';
 import { CountField } from '../../count-field.js';
 import styles from '../../operator.module.css';

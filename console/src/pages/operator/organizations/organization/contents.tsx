@@ -1,7 +1,7 @@
-import { api } from '../../../../data/api.js';
-import { ConfirmButton } from '../../../../parts/confirm-button.js';
-import { Table } from '../../../../parts/table.js';
-import { Ago, At } from '../../../../parts/time.js';
+import { api } from '../../../../data/api/api.js';
+import { ConfirmButton } from '../../../../parts/controls/confirm-button.js';
+import { Table } from '../../../../parts/layout/table.js';
+import { Ago, At } from '../../../../parts/values/time.js';
 import { MachineLink } from '../../links.js';
 import styles from '../../operator.module.css';
 import { Paged } from '../../paged.js';

@@ -1,7 +1,7 @@
-import { api } from '../../../../data/api.js';
-import { Money } from '../../../../parts/money.js';
-import { Table } from '../../../../parts/table.js';
-import { At } from '../../../../parts/time.js';
+import { api } from '../../../../data/api/api.js';
+import { Money } from '../../../../parts/values/money.js';
+import { Table } from '../../../../parts/layout/table.js';
+import { At } from '../../../../parts/values/time.js';
 import { InstanceLink, UserLink } from '../../links.js';
 import styles from '../../operator.module.css';
 import { Paged } from '../../paged.js';

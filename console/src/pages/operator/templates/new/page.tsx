@@ -1,6 +1,6 @@
 import { useNavigate } from '@tanstack/react-router';
-import { api } from '../../../../data/api.js';
-import { Page } from '../../../../parts/page.js';
+import { api } from '../../../../data/api/api.js';
+import { Page } from '../../../../parts/layout/page.js';
 import { TemplateForm } from '../../../../parts/template-editor/template-form.js';
 
 export default function NewSystemTemplatePage() {

@@ -1,5 +1,5 @@
-import { Button } from '../../../../parts/button.js';
-import { CheckBox, Field, Input, Select } from '../../../../parts/field.js';
+import { Button } from '../../../../parts/controls/button.js';
+import { CheckBox, Field, Input, Select } from '../../../../parts/forms/field.js';
 import styles from '../../operator.module.css';
 import { OrganizationChoice } from '../../organization-choice.js';
 import { isSent, NEW_DOMAIN, type DomainDraft } from './draft.js';

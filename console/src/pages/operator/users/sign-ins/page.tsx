@@ -1,11 +1,11 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { LinkButton } from '../../../../parts/button.js';
-import { Page } from '../../../../parts/page.js';
-import { Empty, Loaded } from '../../../../parts/states.js';
-import { Marked } from '../../../../parts/status.js';
-import { Table } from '../../../../parts/table.js';
-import { At } from '../../../../parts/time.js';
+import { LinkButton } from '../../../../parts/controls/button.js';
+import { Page } from '../../../../parts/layout/page.js';
+import { Empty, Loaded } from '../../../../parts/controls/states.js';
+import { Marked } from '../../../../parts/values/status.js';
+import { Table } from '../../../../parts/layout/table.js';
+import { At } from '../../../../parts/values/time.js';
 import type { Issuer } from '../../models.js';
 import styles from '../../operator.module.css';
 import { UserTabs } from '../tabs.js';

@@ -1,5 +1,5 @@
 import { queryOptions } from '@tanstack/react-query';
-import { api } from '../../../../data/api.js';
+import { api } from '../../../../data/api/api.js';
 import { LOOK_AGAIN_MS } from '../../queries.js';
 
 /** An installation has no more. */

@@ -1,5 +1,5 @@
-import { api } from '../../../../../data/api.js';
-import { Page } from '../../../../../parts/page.js';
+import { api } from '../../../../../data/api/api.js';
+import { Page } from '../../../../../parts/layout/page.js';
 import { bodyOf } from '../draft.js';
 import { SignInForm } from '../sign-in-form.js';
 

@@ -1,10 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
-import { api } from '../../../../../data/api.js';
-import { changedFields } from '../../../../../data/changed-fields.js';
-import { ConfirmButton } from '../../../../../parts/confirm-button.js';
-import { Page } from '../../../../../parts/page.js';
-import { Empty, Loaded } from '../../../../../parts/states.js';
+import { api } from '../../../../../data/api/api.js';
+import { changedFields } from '../../../../../data/forms/changed-fields.js';
+import { ConfirmButton } from '../../../../../parts/controls/confirm-button.js';
+import { Page } from '../../../../../parts/layout/page.js';
+import { Empty, Loaded } from '../../../../../parts/controls/states.js';
 import type { Issuer } from '../../../models.js';
 import { OPERATED } from '../../../queries.js';
 import { bodyOf } from '../draft.js';

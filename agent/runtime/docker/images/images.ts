@@ -1,0 +1,149 @@
+import type Docker from 'dockerode';
+import { Failure } from '../../../domain/failure.js';
+import { isRentedOut, type LocalImages } from '../../../domain/local-images.js';
+import { DEADLINE_MS, imageOf, statusOf, type Engine } from '../engine.js';
+import type { ImageCache } from './image-cache.js';
+import { withTag, type ImageOrder, type ImagePuller } from './image-puller.js';
+import { OWN_IMAGES, isRelayed, pulledName } from './pulled-images.js';
+
+/** The configuration of an image. */
+export interface ImageDefaults {
+  entrypoint: string[];
+  command: string[];
+  /** `name`, `uid`, `name:group` or `uid:gid`; empty: root. */
+  user: string;
+  /** Signal that ends its command; empty: SIGTERM. */
+  stopSignal: string;
+  /** Folders that Docker keeps outside of the container (VOLUME). */
+  volumes: string[];
+  setsHome: boolean;
+  /** Working directory of its command; empty: the root. */
+  workingDir: string;
+}
+
+/** Docker leaves this prefix out of names. */
+const DEFAULT_REGISTRY = /^(docker\.io\/)?(library\/)?/;
+
+/**
+ * Returns whether the host owner made an image. It must have exactly this name: an ID, or the beginning of one, could
+ * name any image of the host. An image with a registry's digest was not made here; digests that contain a relay's
+ * address, as during a pull, do not count.
+ */
+export async function isMadeHere(engine: Engine, name: string): Promise<boolean> {
+  // Another renter's image, whose pull is under way or was interrupted.
+  if (isRelayed(withTag(name))) return false;
+  const image = await inspectImage(engine, name);
+  if (!image) return false;
+  const digests = ((image.RepoDigests as string[] | null) ?? []).filter((digest) => !isRelayed(digest));
+  if (digests.length > 0) return false;
+  return ((image.RepoTags as string[] | null) ?? []).includes(withTag(name).replace(DEFAULT_REGISTRY, ''));
+}
+
+export interface LocalImage {
+  id: string;
+  /** Reference, with the digest if a registry reported one. */
+  reference: string;
+  /** Its configuration. */
+  defaults: ImageDefaults;
+}
+
+/** Provides the images of renters' workloads. */
+export class Images {
+  constructor(
+    private readonly engine: Engine,
+    private readonly puller: ImagePuller,
+    private readonly cache: ImageCache,
+    private readonly local: LocalImages,
+  ) {}
+
+  /**
+   * Pulls the image through the cache, which makes room first and records the image. An image that the host owner made
+   * and rents out is used as it is. Any other image is requested from its registry even if the host has it, because
+   * another renter's password can have brought it here. Throws Failure IMAGE_UNAVAILABLE with the reason.
+   */
+  async fetch(order: ImageOrder): Promise<LocalImage> {
+    const { spec, onProgress } = order;
+    if (spec.image.startsWith(OWN_IMAGES))
+      throw new Failure('IMAGE_UNAVAILABLE', `the image ${spec.image} is this host's own, and is not rented out`);
+    await this.cache.collect();
+    if (await this.isLocal(spec.image)) return requireNamed(this.engine, spec.image, spec.image);
+    // The cache must not remove the host's copy meanwhile.
+    const before = await readImage(this.engine, pulledName(spec.image));
+    if (before) await this.cache.used(before.id);
+    onProgress('pulling', `pulling ${spec.image}`);
+    await this.cache.fetched(await this.puller.pull(order));
+    onProgress('pulled', `pulled ${spec.image}`);
+    return this.find(spec.image);
+  }
+
+  /**
+   * Returns an image that was fetched for renters under this name, or made here, and records its use: it is about to be
+   * run. Throws Failure IMAGE_UNAVAILABLE.
+   */
+  async require(name: string): Promise<LocalImage> {
+    const image = await this.find(name);
+    await this.cache.used(image.id);
+    return image;
+  }
+
+  private async find(name: string): Promise<LocalImage> {
+    if (await this.isLocal(name)) return requireNamed(this.engine, name, name);
+    const local = pulledName(name);
+    const image = await requireNamed(this.engine, local, name);
+    const digest = name.includes('@') ? undefined : await this.cache.digestOf(image.id, local);
+    return digest === undefined ? image : { ...image, reference: `${name}@${digest}` };
+  }
+
+  private async isLocal(name: string): Promise<boolean> {
+    const isOffered = name.startsWith(OWN_IMAGES) || isRentedOut(this.local, name);
+    return isOffered && isMadeHere(this.engine, name);
+  }
+}
+
+/** Returns the image that has exactly this name in Docker; undefined if the host does not have it. */
+export async function readImage(engine: Engine, name: string): Promise<LocalImage | undefined> {
+  const image = await inspectImage(engine, name);
+  return image && { id: image.Id, reference: name, defaults: imageDefaults(image.Config) };
+}
+
+/** Returns the image that Docker knows as `local` and renters as `name`. Throws Failure IMAGE_UNAVAILABLE. */
+export async function requireNamed(engine: Engine, local: string, name: string): Promise<LocalImage> {
+  const image = await readImage(engine, local);
+  if (!image) throw new Failure('IMAGE_UNAVAILABLE', `the image ${name} is no longer on this host`);
+  return { ...image, reference: name };
+}
+
+export async function inspectImage(engine: Engine, name: string): Promise<Docker.ImageInspectInfo | undefined> {
+  try {
+    return await engine.call('inspect the image', DEADLINE_MS.inspect, (docker) => imageOf(docker, name).inspect());
+  } catch (error) {
+    if (statusOf(error) === 404) return undefined;
+    throw error;
+  }
+}
+
+type Words = string | string[] | null | undefined;
+
+interface ImageConfig {
+  Entrypoint?: Words;
+  Cmd?: Words;
+  User?: string | null | undefined;
+  StopSignal?: string | null | undefined;
+  Env?: string[] | null | undefined;
+  Volumes?: Record<string, unknown> | null | undefined;
+  WorkingDir?: string | null | undefined;
+}
+
+/** Reads the configuration of an image. Docker omits, or reports as null, what the image does not set. */
+export function imageDefaults(config: ImageConfig): ImageDefaults {
+  const list = (value: Words) => (value ? [value].flat() : []);
+  return {
+    entrypoint: list(config.Entrypoint),
+    command: list(config.Cmd),
+    user: config.User ?? '',
+    stopSignal: config.StopSignal ?? '',
+    volumes: Object.keys(config.Volumes ?? {}),
+    workingDir: config.WorkingDir ?? '',
+    setsHome: config.Env?.some((entry) => entry.startsWith('HOME=')) ?? false,
+  };
+}

@@ -1,0 +1,61 @@
+import type { AccountCaller } from '../../../domain/caller.js';
+import { MINUTE_MS } from '../../../../shared/time.js';
+import { rowById } from '../../../store/sql.js';
+import type { Tx } from '../../../store/store.js';
+import type { Platform } from '../../system/platform.js';
+import { firstOrganization } from '../users/users.js';
+import type { SignedIn } from './sign-in.js';
+import { checkFreshProof } from '../sessions/fresh-proof.js';
+import { invalidLink } from '../links/link-requests.js';
+import { linksOf } from '../sessions/session-links.js';
+import { openSession, type SessionOrigin } from '../sessions/sessions.js';
+import { noteSignIn } from '../sessions/sign-in-networks.js';
+import { hashToken } from '../../secrets/tokens.js';
+
+export const SIGN_IN_LINK_MS = 10 * MINUTE_MS;
+const PREFIX = 'sgn_';
+
+/**
+ * Makes a link with which a browser signs in as the caller, once, within ten minutes. A session has one link at a time, and the link ends
+ * with its session, with a new password, and when all other sessions are ended. Only this answer has the token. Nobody can make one for somebody else. Refuses with PROOF_REQUIRED.
+ */
+export function makeSignInLink(platform: Platform, caller: AccountCaller): { token: string; expiresAt: number } {
+  platform.store.transact((tx) => checkFreshProof(tx, caller));
+  const token = PREFIX + platform.ids.hex(32);
+  const endsAt = platform.clock.monotonic() + SIGN_IN_LINK_MS;
+  linksOf(platform).set(caller.sessionId, { hash: hashToken(token), endsAt });
+  return { token, expiresAt: platform.clock.now() + SIGN_IN_LINK_MS };
+}
+
+/**
+ * Opens a session by a link. It has no proof of who its user is, and has given a second factor only if the session has that made the link.
+ * Refuses with LINK_INVALID, the same for a link that is unknown, used or expired, and for one whose session has ended.
+ */
+export function signInByLink(platform: Platform, token: string, origin: SessionOrigin): SignedIn {
+  return platform.store.transact((tx) => {
+    const { user_id, factor_at } = getMaker(tx, takeLink(platform, token));
+    const user = tx.get(rowById('users', user_id));
+    if (!user) throw invalidLink();
+    noteSignIn(platform, tx, user, origin.network);
+    const session = openSession(platform, tx, user.id, origin, { provenAt: null, factorAt: factor_at });
+    return { ...session, user, organization: firstOrganization(tx, user.id) ?? null };
+  });
+}
+
+/** Returns the id of the session that made the link, and ends the link. */
+function takeLink(platform: Platform, token: string): string {
+  const hash = hashToken(token);
+  const links = linksOf(platform);
+  for (const [sessionId, link] of links.entries()) {
+    if (link.hash !== hash) continue;
+    links.delete(sessionId);
+    if (link.endsAt > platform.clock.monotonic()) return sessionId;
+  }
+  throw invalidLink();
+}
+
+function getMaker(tx: Tx, sessionId: string) {
+  const session = tx.get(rowById('sessions', sessionId));
+  if (!session || session.expires_at <= tx.now) throw invalidLink();
+  return session;
+}
