@@ -11,7 +11,12 @@ const mayOnlySee = (part, others, except = []) => ({
   },
 });
 
-/** The rooms of a folder, from the lowest to the highest: none sees those after it. */
+/**
+ * The rooms of a folder, from the lowest to the highest: none sees those after it.
+ *
+ * @param {string} folder
+ * @param {string[]} rooms
+ */
 const inOrder = (folder, rooms) =>
   rooms.slice(0, -1).map((room, index) => ({
     name: `${folder}/${room} sees no room above it`,

@@ -56,6 +56,8 @@ it('imports of what a part may not see, a domain that does I/O, a circle, and tw
     ['control-plane/http', 'control-plane/grpc'],
     ['control-plane/http', 'client/mcp'],
     ['control-plane/services/instances', 'control-plane/services/billing'],
+    ['control-plane/services/organizations', 'control-plane/services/identity'],
+    ['control-plane/services/identity', 'control-plane/services/billing'],
     ['agent/commands', 'agent/runtime/docker'],
     ['agent', 'control-plane'],
     ['shared', 'agent'],
@@ -66,6 +68,17 @@ it('imports of what a part may not see, a domain that does I/O, a circle, and tw
     put(`${to}/it${index}.ts`, 'export const it = 1;\n');
     put(`${from}/use${index}.ts`, importing(`${relative(from, to)}/it${index}.js`));
   }
+  const rooms = [
+    ['control-plane/domain/instances', 'control-plane/domain/money'],
+    ['control-plane/services/identity/sessions', 'control-plane/services/identity/factors'],
+    ['console/src/parts/controls', 'console/src/parts/layout'],
+  ] as const;
+  for (const [room, above] of rooms) {
+    put(`${above}/it.ts`, 'export const it = 1;\n');
+    put(`${room}/use.ts`, importing(`${relative(room, above)}/it.js`));
+  }
+  put('control-plane/grpc/sign-in.ts', importing('../services/identity/it.js'));
+  put('control-plane/services/identity/it.ts', 'export const it = 1;\n');
   put('console/src/pages/one/it.ts', 'export const it = 1;\n');
   put('console/src/pages/two/use.ts', importing('../one/it.js'));
   put('agent/domain/io.ts', "import { readFileSync } from 'node:fs';\nexport const used = readFileSync;\n");
@@ -79,6 +92,9 @@ it('imports of what a part may not see, a domain that does I/O, a circle, and tw
   expect(code).not.toBe(0);
   for (const [index, [from, to]] of forbidden.entries())
     expect(output).toContain(`${from} sees only its own: ${from}/use${index}.ts → ${to}/it${index}.ts`);
+  for (const [room, above] of rooms)
+    expect(output).toContain(`${room} sees no room above it: ${room}/use.ts → ${above}/it.ts`);
+  expect(output).toContain('hosts and workers do not sign in: control-plane/grpc/sign-in.ts');
   expect(output).toContain('pages of the console do not see each other: console/src/pages/two/use.ts');
   expect(output).toContain('the domain is pure: agent/domain/io.ts');
   expect(output).toContain('no cycles: shared/');
