@@ -56,7 +56,7 @@ export class LogStreams {
   }
 
   stopAll(): void {
-    for (const subscriptionId of [...this.active.keys()]) this.unsubscribe(subscriptionId);
+    for (const subscriptionId of Array.from(this.active.keys())) this.unsubscribe(subscriptionId);
   }
 
   private async follow({ subscriptionId, instanceId, tail, since }: LogSubscribe, signal: AbortSignal): Promise<void> {

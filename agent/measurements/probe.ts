@@ -33,9 +33,16 @@ export class Probe {
     const { cpuLimitMillis, memoryUsedBytes, memoryLimitBytes, sshSessions, portConnections } = accounts;
     return {
       ...use,
-      ...{ cpuMillis, cpuMaxMillis: cpuMillis, cpuLimitMillis, memoryUsedBytes, memoryLimitBytes },
-      ...{ networkInBytes: since('networkInBytes'), networkOutBytes: since('networkOutBytes') },
-      ...{ sshSessions, portConnections, connectionsOpened: since('connectionsOpened') },
+      cpuMillis,
+      cpuMaxMillis: cpuMillis,
+      cpuLimitMillis,
+      memoryUsedBytes,
+      memoryLimitBytes,
+      networkInBytes: since('networkInBytes'),
+      networkOutBytes: since('networkOutBytes'),
+      sshSessions,
+      portConnections,
+      connectionsOpened: since('connectionsOpened'),
     };
   }
 }

@@ -19,9 +19,11 @@ interface Open {
 
 /** Limits of one port: visitors without a valid access token cannot keep out visitors with one. */
 const LIMITS = {
-  ...{ unproven: 128, unprovenOfOneAddress: 96 },
-  ...{ waiting: 512, waitingOfOneAddress: 384 },
-  proven: 1_000,
+  unproven: 128,
+  unprovenOfOneAddress: 96,
+  waiting: 512,
+  waitingOfOneAddress: 384,
+  proven: 1e3,
 };
 const HEADERS_MS = 20_000;
 /** A model can compute for long before it answers. */

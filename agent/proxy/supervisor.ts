@@ -50,7 +50,7 @@ export class Supervisor {
   /** Closes every port and ends every worker. */
   stop(): void {
     this.agent?.destroy();
-    for (const hostPort of [...this.listeners.keys()]) this.close(hostPort);
+    for (const hostPort of Array.from(this.listeners.keys())) this.close(hostPort);
     for (const worker of this.workers.values()) worker.end();
     this.workers.clear();
   }

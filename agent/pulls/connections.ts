@@ -76,9 +76,17 @@ export class Connections {
     const { silenceMs } = this.patience;
     return new Promise((resolve, reject) => {
       const sent = httpRequest({
-        ...{ method, headers: { ...headers, host: url.host }, signal },
-        ...{ protocol: url.protocol, ...endpointOf(url), path: url.pathname + url.search },
-        ...{ agent: this.agents[url.protocol], maxHeaderSize: MOST_HEADER_BYTES },
+        method,
+        headers: {
+          ...headers,
+          host: url.host,
+        },
+        signal,
+        protocol: url.protocol,
+        ...endpointOf(url),
+        path: url.pathname + url.search,
+        agent: this.agents[url.protocol],
+        maxHeaderSize: MOST_HEADER_BYTES,
       });
       // Bounds the wait for headers, also if the peer sends nothing or never ends them.
       const deadline = setTimeout(() => sent.destroy(new PullRefused('unreachable')), silenceMs);

@@ -66,7 +66,8 @@ export class Relay {
     const { registries, allowed, insecureNetworks } = order;
     const withoutTls = registries.filter(({ origin }) => origin.startsWith('http:'));
     const policy = {
-      ...{ allowed, insecureNetworks },
+      allowed,
+      insecureNetworks,
       trustedOrigins: registries.filter(({ isMirror }) => isMirror).map(({ origin }) => new URL(origin).origin),
       insecureOrigins: withoutTls.map(({ origin }) => new URL(origin).origin),
     };

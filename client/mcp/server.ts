@@ -49,7 +49,10 @@ export function createMcpServer(
     },
   );
   const toolbox: Toolbox = {
-    ...{ server, gpurent, runCommand, onFault },
+    server,
+    gpurent,
+    runCommand,
+    onFault,
     ask: (context, terms) => confirmation.ask(server, context, terms),
   };
   addMarketTools(toolbox);

@@ -15,8 +15,13 @@ interface Measured {
 /** Sums up what an instance has used: of each series the last value, the mean and the highest. Null: not measured. */
 export function summaryOf({ window, resolution_seconds, at, gpus, ...series }: InstanceUsage): Record<string, unknown> {
   return {
-    ...{ window, resolution_seconds, measured_until: at.at(-1) ?? null },
-    gpus: gpus.slice(0, MOST_GPUS).map(({ index, ...ofGpu }) => ({ index, ...eachOf(ofGpu) })),
+    window,
+    resolution_seconds,
+    measured_until: at.at(-1) ?? null,
+    gpus: gpus.slice(0, MOST_GPUS).map(({ index, ...ofGpu }) => ({
+      index,
+      ...eachOf(ofGpu),
+    })),
     ...eachOf(series),
   };
 }

@@ -39,13 +39,13 @@ type Call = Pick<ServerDuplexStream<AgentMessage, ControlMessage>, 'metadata' | 
 const GRACE_MS = 1_000;
 /** A host needs one connection; many hosts can share one address. */
 export const GATEWAY_LIMITS = {
-  ...{ unproven: 512, unprovenOfOneAddress: 384 },
-  ...{ waiting: 16_384, waitingOfOneAddress: 12_288 },
-  proven: 50_000,
-  // A handshake costs about a millisecond: requests of the API do not wait for more than a few.
+  unproven: 512,
+  unprovenOfOneAddress: 384,
+  waiting: 16384,
+  waitingOfOneAddress: 12288,
+  proven: 5e4,
   perTurn: 8,
-  // An agent waits for its welcome for 15 seconds.
-  waitMs: 16_000,
+  waitMs: 16e3,
 };
 
 /** The gRPC server that agents dial. */

@@ -20,7 +20,9 @@ export interface Identities {
 export class HostTls extends ServerCredentials {
   constructor({ identity, own }: Identities, authority: string) {
     const contextOf = ({ certificate, key }: KeyAndCertificate) => ({
-      ...{ ca: authority, cert: certificate, key },
+      ca: authority,
+      cert: certificate,
+      key,
       secureOptions: constants.SSL_OP_NO_TICKET,
     });
     let ownContext: SecureContext;

@@ -52,10 +52,18 @@ export class SmtpSession {
     const connection = await connectTo(host, port, clock, signal);
     const session = new SmtpSession(
       new Connection({
-        ...{ host, port, connection, secure: tls === 'implicit' },
+        host,
+        port,
+        connection,
+        secure: tls === 'implicit',
         ...(tls === 'off' ? { ignoreTLS: true } : { requireTLS: true }),
-        tls: { minVersion: 'TLSv1.2', ...(authority === null ? {} : { ca: authority }) },
-        ...{ greetingTimeout: GREETING_MS, connectionTimeout: GREETING_MS, socketTimeout: SILENT_MS },
+        tls: {
+          minVersion: 'TLSv1.2',
+          ...(authority === null ? {} : { ca: authority }),
+        },
+        greetingTimeout: GREETING_MS,
+        connectionTimeout: GREETING_MS,
+        socketTimeout: SILENT_MS,
         logger: false,
       }),
     );

@@ -85,11 +85,19 @@ async function compose(mail: Mail, { from }: SmtpSettings): Promise<Buffer> {
   };
   return new MailComposer({
     from,
-    to: { name: '', address: to },
-    ...{ subject, text, html },
+    to: {
+      name: '',
+      address: to,
+    },
+    subject,
+    text,
+    html,
     messageId: `<${id}@${from.address.split('@')[1] ?? 'localhost'}>`,
     date: new Date(createdAt),
-    headers: { 'Auto-Submitted': 'auto-generated', ...(unsubscribeUrl === null ? {} : oneClick) },
+    headers: {
+      'Auto-Submitted': 'auto-generated',
+      ...(unsubscribeUrl === null ? {} : oneClick),
+    },
     disableFileAccess: true,
     disableUrlAccess: true,
   })

@@ -58,10 +58,14 @@ export function issuerFetcher(options: OutboundOptions): FetchFromIssuer {
     const finding = addressesOf(host, host === hostOf(chosen), asked.signal);
     const addresses = await untilAborted(asked.signal, finding);
     if (!isPlain) agent ??= agentThatTrusts(trusted);
-    return exchange(url, asked, {
-      ...{ host, port: url.port || (isPlain ? 80 : 443), agent: isPlain ? plainAgent : agent },
-      ...{ lookup: answering(addresses), autoSelectFamilyAttemptTimeout: ONE_ADDRESS_MS },
-    });
+    const options = {
+      host,
+      port: url.port || (isPlain ? 80 : 443),
+      agent: isPlain ? plainAgent : agent,
+      lookup: answering(addresses),
+      autoSelectFamilyAttemptTimeout: ONE_ADDRESS_MS,
+    };
+    return exchange(url, asked, options);
   };
 }
 
@@ -86,8 +90,16 @@ function exchange(
       reject(error instanceof IssuerFailure ? error : unreachable(`${url.host} does not answer`, error));
     };
     const sent = (url.protocol === 'https:' ? tlsRequest : plainRequest)({
-      ...{ ...where, method, path: url.pathname + url.search, signal, maxHeaderSize: MOST_HEADER_BYTES },
-      headers: { ...headers, host: url.host, ...lengthOf(content) },
+      ...where,
+      method,
+      path: url.pathname + url.search,
+      signal,
+      maxHeaderSize: MOST_HEADER_BYTES,
+      headers: {
+        ...headers,
+        host: url.host,
+        ...lengthOf(content),
+      },
     });
     sent.on('error', fail);
     sent.once('response', (answer) => {

@@ -56,9 +56,19 @@ export class OpenIdClient implements OpenId {
       const [state, nonce, verifier] = [library.randomState(), library.randomNonce(), library.randomPKCECodeVerifier()];
       const code_challenge = await library.calculatePKCECodeChallenge(verifier);
       const url = library.buildAuthorizationUrl(configuration, {
-        ...{ redirect_uri: redirectUri, scope: SCOPE, state, nonce },
-        ...{ code_challenge, code_challenge_method: 'S256', response_mode: 'query' },
-        ...(isAgain ? { prompt: 'login', max_age: '0' } : {}),
+        redirect_uri: redirectUri,
+        scope: SCOPE,
+        state,
+        nonce,
+        code_challenge,
+        code_challenge_method: 'S256',
+        response_mode: 'query',
+        ...(isAgain
+          ? {
+              prompt: 'login',
+              max_age: '0',
+            }
+          : {}),
       });
       const askedAgainAt = isAgain ? this.clock.monotonic() : null;
       return { url: url.href, begun: { state, nonce, verifier, redirectUri, askedAgainAt } };
@@ -69,8 +79,10 @@ export class OpenIdClient implements OpenId {
     return this.attempt(issuer, async (library) => {
       const configuration = await this.configurationOf(library, issuer);
       const tokens = await library.authorizationCodeGrant(configuration, new URL(begun.redirectUri + answer), {
-        ...{ expectedState: begun.state, expectedNonce: begun.nonce },
-        ...{ pkceCodeVerifier: begun.verifier, idTokenExpected: true },
+        expectedState: begun.state,
+        expectedNonce: begun.nonce,
+        pkceCodeVerifier: begun.verifier,
+        idTokenExpected: true,
       });
       const claims = tokens.claims();
       // Some issuers speak for more than one: see `issuer` in the metadata of Microsoft's common endpoint.

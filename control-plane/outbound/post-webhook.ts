@@ -106,12 +106,22 @@ function exchange(
     let head: { status: number; retryAfter: string | undefined } | undefined;
     let size = 0;
     let informational = 0;
-    const sent = request({
-      ...{ method: 'POST', host, port: url.port || 443, path: url.pathname + url.search, agent },
-      headers: { ...headers, host: url.host, 'content-length': Buffer.byteLength(body) },
-      ...{ lookup: answering(addresses), autoSelectFamilyAttemptTimeout: ONE_ADDRESS_MS },
+    const options = {
+      method: 'POST',
+      host,
+      port: url.port || 443,
+      path: url.pathname + url.search,
+      agent,
+      headers: {
+        ...headers,
+        host: url.host,
+        'content-length': Buffer.byteLength(body),
+      },
+      lookup: answering(addresses),
+      autoSelectFamilyAttemptTimeout: ONE_ADDRESS_MS,
       maxHeaderSize: MOST_HEADER_BYTES,
-    });
+    };
+    const sent = request(options);
     const end = (failure: unknown) => {
       signal.removeEventListener('abort', onAbort);
       sent.destroy();

@@ -139,8 +139,12 @@ export class AssembledHost {
     }
     this.hellos.push(hello);
     const value = {
-      ...{ protocol: PROTOCOL_MAX, epoch: 1, incarnation: 'i' },
-      ...{ floors: this.floors, heartbeatMs: HEARTBEAT_MS, takesUnseen: this.takesUnseen },
+      protocol: PROTOCOL_MAX,
+      epoch: 1,
+      incarnation: 'i',
+      floors: this.floors,
+      heartbeatMs: HEARTBEAT_MS,
+      takesUnseen: this.takesUnseen,
       ...(this.takesFindings === undefined ? {} : { takesFindings: this.takesFindings }),
       ...(this.takesMeasurements === undefined ? {} : { takesMeasurements: this.takesMeasurements }),
     };

@@ -98,8 +98,16 @@ it('a guarded port speaks TLS where there is a certificate, and keeps its cookie
 
 it('passes on no cookie of a control plane that a workload sets by its answer to a WebSocket', async () => {
   const asked = request({
-    ...{ host: HOST, port: hostPort, path: `/?token=${TOKEN}`, ca: identity.current.certificate, servername: NAME },
-    ...{ agent: false, headers: { connection: 'Upgrade', upgrade: 'websocket' } },
+    host: HOST,
+    port: hostPort,
+    path: `/?token=${TOKEN}`,
+    ca: identity.current.certificate,
+    servername: NAME,
+    agent: false,
+    headers: {
+      connection: 'Upgrade',
+      upgrade: 'websocket',
+    },
   });
   const answered = new Promise<IncomingMessage>((resolve, reject) => {
     asked.on('upgrade', (answer, socket) => {

@@ -49,7 +49,8 @@ it.each([
     await expect(keys.at(9)).rejects.toThrow(why);
     expect(keys.fault).toMatch(why);
     expect(await findingOf(keys)).toMatchObject({
-      ...{ verdict: 'doubtful', what: expect.stringMatching(why) as string },
+      verdict: 'doubtful',
+      what: expect.stringMatching(why) as string,
       advice: expect.stringContaining('openssh-client') as string,
     });
   } finally {

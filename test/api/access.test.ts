@@ -180,8 +180,11 @@ describe('access that is replaced', () => {
     const second = await eventually('the second', () => agent.held.find((command) => command !== first));
     agent.say({
       commandResult: {
-        ...{ commandId: second.commandId, instanceId: id, sequence: second.sequence },
-        ...{ outcome: 'COMMAND_OUTCOME_DONE', accessRevision: 1 },
+        commandId: second.commandId,
+        instanceId: id,
+        sequence: second.sequence,
+        outcome: 'COMMAND_OUTCOME_DONE',
+        accessRevision: 1,
       },
     });
     await eventually('the acknowledgement', () => agent.acknowledged.includes(second.commandId));

@@ -108,7 +108,9 @@ describe('the audit log of an organization', () => {
     const { organizationId } = world.admin;
     const domains = [{ domain: 'acme.example', organization_id: organizationId, role: 'member' }];
     const [assigned, withdrawn] = ['domain.assign', 'domain.withdraw'].map((action) => ({
-      ...{ actor_kind: 'operator', action, object: 'domains/acme.example' },
+      actor_kind: 'operator',
+      action,
+      object: 'domains/acme.example',
     }));
     const before = (await read('?limit=500')).items.length;
     await setCompany(world.test, 'https://acme.example', { domains });

@@ -31,7 +31,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   agent.automatic = true;
-  for (const command of [...agent.held]) agent.done(command);
+  for (const command of Array.from(agent.held)) agent.done(command);
   await destroyAll(renter);
   server?.close();
   server = undefined;
@@ -163,7 +163,10 @@ describe('each class of failures has its exit code, the reason, and what to do',
   it('as JSON where asked for', async () => {
     const { stderr } = await run('show nonesuch --json');
     expect(JSON.parse(stderr)).toEqual({
-      ...{ exit_code: 4, code: null, message: 'there is no instance "nonesuch"', advice: 'List them: gpurent ls' },
+      exit_code: 4,
+      code: null,
+      message: 'there is no instance "nonesuch"',
+      advice: 'List them: gpurent ls',
       request_id: null,
     });
   });

@@ -85,14 +85,12 @@ it('an operator adopts and removes workloads in quarantine', async () => {
   agent.disconnect();
   for (const [index, { uuid }] of machine.gpus.entries())
     agent.workloads.set(randomUUID(), {
-      ...{
-        state: 'WORKLOAD_STATE_RUNNING',
-        sequence: 7,
-        sshPort: 40_123 + index,
-        gpuUuids: [uuid],
-        diskGb: 40,
-        lines: [],
-      },
+      state: 'WORKLOAD_STATE_RUNNING',
+      sequence: 7,
+      sshPort: 40123 + index,
+      gpuUuids: [uuid],
+      diskGb: 40,
+      lines: [],
     });
   await agent.connect();
   const ids = [...(await run('quarantine')).matchAll(/^([0-9a-f]{8})/gm)].map(([, each = '']) => each);

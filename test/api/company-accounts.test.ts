@@ -188,7 +188,8 @@ describe('an account whose address nobody has confirmed', () => {
     await attacker.api.post('/v1/ssh-keys', { name: 'k', public_key: makePublicKey('-t', 'ed25519') });
     const second = await test.renter(0);
     const { token } = await attacker.api.post<{ token: string }>('/v1/orgs/current/invites', {
-      ...{ email: second.email, role: 'admin' },
+      email: second.email,
+      role: 'admin',
     });
     await second.api.post(`/v1/invites/${token}/accept`);
     const reset = await test.operator.post<{ token: string }>(
@@ -368,7 +369,8 @@ describe('a user without a password', () => {
     for (const password of ['x', 'scrypt$2$1$1$AA==$AA==']) {
       const body = { email: 'alice@example.com', password };
       expect(await test.api.request('POST', '/v1/auth/sign-in', body)).toMatchObject({
-        ...{ status: 401, body: { code: 'INVALID_CREDENTIALS' } },
+        status: 401,
+        body: { code: 'INVALID_CREDENTIALS' },
       });
       const change = { current_password: password, new_password: 'another fine password' };
       expect((await (await apiOf()).request('POST', '/v1/auth/password', change)).status).toBe(401);

@@ -82,7 +82,9 @@ describe("a company's sign-in", () => {
     const { state, nonce, code_challenge, ...rest } = Object.fromEntries(address.searchParams);
     for (const secret of [state, nonce, code_challenge]) expect(secret).toMatch(/^.{43}$/);
     expect(rest).toMatchObject({
-      ...{ response_type: 'code', code_challenge_method: 'S256', scope: 'openid email profile' },
+      response_type: 'code',
+      code_challenge_method: 'S256',
+      scope: 'openid email profile',
       redirect_uri: returnUrl(test),
     });
     const { ['__Host-gpurent-company']: secret = '' } = await browser.cookies();

@@ -46,8 +46,11 @@ it('says its version, that of its schema, and since when it runs', async () => {
   const startedAt = test.clock.now();
   test.clock.advance(5_000);
   expect(await read()).toEqual({
-    ...{ version: VERSION, schema_version: migrations.length, started_at: iso(startedAt) },
-    ...{ restored_at: null, backups: null },
+    version: VERSION,
+    schema_version: migrations.length,
+    started_at: iso(startedAt),
+    restored_at: null,
+    backups: null,
   });
   test.pretendRestored();
   expect(await read()).toMatchObject({ restored_at: iso(test.clock.now()) });

@@ -120,7 +120,8 @@ describe('a deploy is refused, and leaves nothing behind,', () => {
     for (const most of [{ max_gpu_per_hour_micro: 999_999 }, { max_disk_per_hour_micro: 999 }]) {
       const accepting = { max_gpu_per_hour_micro: 1_000_000, max_disk_per_hour_micro: 1_000, ...most };
       expect(await refusalOf({ ...body, ...accepting })).toMatchObject({
-        ...{ status: 409, code: 'OFFER_TOO_EXPENSIVE' },
+        status: 409,
+        code: 'OFFER_TOO_EXPENSIVE',
         ...costs,
       });
     }

@@ -72,7 +72,8 @@ describe('a program signs in', () => {
       device_code: expect.stringMatching(/^dev_[0-9a-f]{64}$/) as string,
       user_code: expect.stringMatching(/^[BCDFGHJKLMNPQRSTVWXZ]{4}-[BCDFGHJKLMNPQRSTVWXZ]{4}$/) as string,
       verification_uri: 'https://gpus.example/device',
-      ...{ expires_in: 600, interval: 5 },
+      expires_in: 600,
+      interval: 5,
     });
     expect(await poll(codes)).toMatchObject(refused('AUTHORIZATION_PENDING'));
     const asked = await type(codes.user_code.toLowerCase().replace('-', ' '));
@@ -266,7 +267,9 @@ describe('a code', () => {
 
   it('can be guessed a thousand times by all users together', async () => {
     const rows = Array.from({ length: 999 }, (_, index) => ({
-      ...{ id: `guess-${index}`, user_id: `user-${index}`, expires_at: test.clock.now() + MINUTE_MS },
+      id: `guess-${index}`,
+      user_id: `user-${index}`,
+      expires_at: test.clock.now() + MINUTE_MS,
     }));
     test.core.platform.store.transact((tx) => tx.run(query.insertInto('device_code_guesses').values(rows)));
     expect(await type('BCDF-GHJK')).toMatchObject(INVALID);
@@ -284,9 +287,17 @@ describe('a code', () => {
     expect(await ask()).toMatchObject({ status: 429, body: { code: 'RATE_LIMITED', retry_after_seconds: 60 } });
     expect(test.dump()).toEqual(before);
     const rows = Array.from({ length: 979 }, (_, index) => ({
-      ...{ id: `code-${index}`, device_hash: `${index}`, user_hash: Buffer.from(`${index}`), name: NAME },
-      ...{ network: `network-${index}`, device: null, state: 'pending' as const, user_id: null, session_id: null },
-      ...{ created_at: test.clock.now(), expires_at: test.clock.now() + 10 * MINUTE_MS },
+      id: `code-${index}`,
+      device_hash: `${index}`,
+      user_hash: Buffer.from(`${index}`),
+      name: NAME,
+      network: `network-${index}`,
+      device: null,
+      state: 'pending' as const,
+      user_id: null,
+      session_id: null,
+      created_at: test.clock.now(),
+      expires_at: test.clock.now() + 10 * MINUTE_MS,
     }));
     test.core.platform.store.transact((tx) => tx.run(query.insertInto('device_codes').values(rows)));
     const elsewhere = { ...PROGRAM, 'X-Forwarded-For': '192.0.2.10' };
@@ -298,9 +309,17 @@ describe('a code', () => {
 
   it('is still given to others once few networks have half of all', async () => {
     const rows = Array.from({ length: 500 }, (_, index) => ({
-      ...{ id: `code-${index}`, device_hash: `${index}`, user_hash: Buffer.from(`${index}`), name: NAME },
-      ...{ network: `192.0.2.${index % 26}`, device: null, state: 'pending' as const, user_id: null, session_id: null },
-      ...{ created_at: test.clock.now(), expires_at: test.clock.now() + 10 * MINUTE_MS },
+      id: `code-${index}`,
+      device_hash: `${index}`,
+      user_hash: Buffer.from(`${index}`),
+      name: NAME,
+      network: `192.0.2.${index % 26}`,
+      device: null,
+      state: 'pending' as const,
+      user_id: null,
+      session_id: null,
+      created_at: test.clock.now(),
+      expires_at: test.clock.now() + 10 * MINUTE_MS,
     }));
     test.core.platform.store.transact((tx) => tx.run(query.insertInto('device_codes').values(rows)));
     const askAt = async (address: string) => {
@@ -314,7 +333,9 @@ describe('a code', () => {
 
   it('can be typed by others once the accounts of one network have typed half of all wrong ones', async () => {
     const rows = Array.from({ length: 500 }, (_, index) => ({
-      ...{ id: `guess-${index}`, user_id: `user-${index % 100}`, network: '192.0.2.1' },
+      id: `guess-${index}`,
+      user_id: `user-${index % 100}`,
+      network: '192.0.2.1',
       expires_at: test.clock.now() + 10 * MINUTE_MS,
     }));
     test.core.platform.store.transact((tx) => tx.run(query.insertInto('device_code_guesses').values(rows)));

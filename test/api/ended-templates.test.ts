@@ -10,14 +10,29 @@ import { TestControlPlane, statusIs, type Renter } from '../harness/control-plan
 const MINUTE_MS = 60_000;
 /** A template with something in every field that can be long. */
 const LONG = {
-  ...{ name: 'Mine', image: 'registry.test/mine:1', description: 'long', readme: 'r'.repeat(1_000), onstart: 'date' },
-  command: ['run', 'x'.repeat(1_000)],
+  name: 'Mine',
+  image: 'registry.test/mine:1',
+  description: 'long',
+  readme: 'r'.repeat(1e3),
+  onstart: 'date',
+  command: ['run', 'x'.repeat(1e3)],
   env: [
-    { key: 'A', value: '1', secret: false },
-    { key: 'TOKEN', value: 'very secret', secret: true },
+    {
+      key: 'A',
+      value: '1',
+      secret: false,
+    },
+    {
+      key: 'TOKEN',
+      value: 'very secret',
+      secret: true,
+    },
   ],
   ports: [{ port: 8080 }],
-  registry: { username: 'u', password: 'p' },
+  registry: {
+    username: 'u',
+    password: 'p',
+  },
 };
 
 let test: TestControlPlane;

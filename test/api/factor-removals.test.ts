@@ -139,7 +139,8 @@ describe('an operator who removes the factors of a user', () => {
     test.makeOperator(renter.userId);
     await renter.api.post('/v1/me/proof', { password: PASSWORD, code: nextCode(test, app) });
     expect(await renter.api.request('POST', path(), { reason: 'x' })).toMatchObject({
-      ...{ status: 409, body: { code: 'OWN_ACCOUNT' } },
+      status: 409,
+      body: { code: 'OWN_ACCOUNT' },
     });
   });
 });

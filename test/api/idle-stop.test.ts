@@ -21,8 +21,11 @@ type Idle = InstanceBody & { idle_stop_minutes: number | null };
 const NOTHING_USED = {
   endedMsAgo: 0,
   gpus: [{ useMaxPercent: 2 }],
-  ...{ cpuMaxMillis: 20, cpuLimitMillis: 1_000 },
-  ...{ sshSessions: 0, portConnections: 0, connectionsOpened: 0 },
+  cpuMaxMillis: 20,
+  cpuLimitMillis: 1e3,
+  sshSessions: 0,
+  portConnections: 0,
+  connectionsOpened: 0,
 };
 
 const change = ({ renter, id }: Poor, body: object) =>

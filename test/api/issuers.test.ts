@@ -4,7 +4,10 @@ import { setCompany } from '../harness/companies.js';
 import { TestControlPlane, type Renter } from '../harness/control-plane.js';
 
 const ACME = {
-  ...{ name: 'Acme', issuer: 'https://login.acme.example/', client_id: 'gpurent', client_secret: 'very secret' },
+  name: 'Acme',
+  issuer: 'https://login.acme.example/',
+  client_id: 'gpurent',
+  client_secret: 'very secret',
   domains: [{ domain: 'acme.example' }],
 };
 const NOWHERE = '00000000-0000-4000-8000-000000000000';
@@ -37,8 +40,13 @@ describe('an issuer', () => {
     const { organizationId } = renter;
     const set = await put(ACME);
     const shown = {
-      ...{ id: 'acme', name: 'Acme', issuer: 'https://login.acme.example', client_id: 'gpurent' },
-      ...{ has_client_secret: true, listed: false, redirect_path: '/sign-in/company/acme/return' },
+      id: 'acme',
+      name: 'Acme',
+      issuer: 'https://login.acme.example',
+      client_id: 'gpurent',
+      has_client_secret: true,
+      listed: false,
+      redirect_path: '/sign-in/company/acme/return',
       domains: [
         {
           domain: 'acme.example',
@@ -56,15 +64,22 @@ describe('an issuer', () => {
     ];
     const changed = await patch({ domains, listed: true });
     expect(changed.body).toMatchObject({
-      ...{ ...shown, listed: true },
+      ...shown,
+      listed: true,
       domains: [
         {
-          ...{ domain: 'acme.example', organization_id: organizationId, role: 'member' },
-          ...{ passwords_off: true, accept_unverified: false },
+          domain: 'acme.example',
+          organization_id: organizationId,
+          role: 'member',
+          passwords_off: true,
+          accept_unverified: false,
         },
         {
-          ...{ domain: 'acme.test', organization_id: null, role: 'billing' },
-          ...{ passwords_off: false, accept_unverified: false },
+          domain: 'acme.test',
+          organization_id: null,
+          role: 'billing',
+          passwords_off: false,
+          accept_unverified: false,
         },
       ],
     });
@@ -151,7 +166,8 @@ describe('an issuer', () => {
     const twice = [{ domain: 'acme.example' }, { domain: 'acme.example' }];
     expect((await patch({ domains: twice })).status).toBe(422);
     expect(await patch({ domains: [{ domain: 'a.example', organization_id: NOWHERE }] })).toMatchObject({
-      ...{ status: 404, body: { code: 'ORGANIZATION_NOT_FOUND' } },
+      status: 404,
+      body: { code: 'ORGANIZATION_NOT_FOUND' },
     });
     expect(await listed()).toMatchObject([{ id: 'acme', domains: [{ domain: 'acme.example' }] }, { id: 'other' }]);
   });

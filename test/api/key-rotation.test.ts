@@ -66,13 +66,30 @@ async function rent(): Promise<{ id: string; renter: ApiClient }> {
   await agent.connect();
   const prices = { price_per_hour_micro: 1_000, storage_price_per_gb_hour_micro: 1 };
   const { id: offerId } = await operator.post<{ id: string }>('/v1/operator/offers', {
-    ...{ machine_id: agent.hostId, num_gpus: 1 },
+    machine_id: agent.hostId,
+    num_gpus: 1,
     ...prices,
   });
   const { id: templateId } = await operator.post<{ id: string }>('/v1/operator/templates', {
-    ...{ name: 'Secret', image: 'registry.example.com/secret:1', ports: [{ port: 8000, guard: 'proxy' }] },
-    env: [{ key: 'PRIVATE', value: VALUE, secret: true }],
-    registry: { username: 'user', password: VALUE },
+    name: 'Secret',
+    image: 'registry.example.com/secret:1',
+    ports: [
+      {
+        port: 8e3,
+        guard: 'proxy',
+      },
+    ],
+    env: [
+      {
+        key: 'PRIVATE',
+        value: VALUE,
+        secret: true,
+      },
+    ],
+    registry: {
+      username: 'user',
+      password: VALUE,
+    },
   });
   const account = { email: 'renter@example.com', password: 'renter password', name: 'Renter' };
   const signedUp = await operator.post<{ token: string; organization: { id: string } }>('/v1/auth/sign-up', account);

@@ -128,7 +128,7 @@ describe('a machine that is declared lost', () => {
     await eventually('both clean-ups', () => agent.held.length === 2);
     await test.operator.post(`${machineOf(agent)}/uncordon`);
     expect(await renter.api.get(`/v1/offers/${body.offer_id}`)).toMatchObject({ state: 'unavailable' });
-    for (const command of [...agent.held]) {
+    for (const command of Array.from(agent.held)) {
       expect(command.desired).toBe(command.instanceId === running ? 'stopped' : 'absent');
       agent.done(command);
     }

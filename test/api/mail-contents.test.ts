@@ -275,7 +275,9 @@ describe('an invitation', () => {
     expect(received.mail.text).toContain('an admin of it');
     expect(received.raw).not.toMatch(/^List-Unsubscribe/im);
     const signedUp = await test.api.request('POST', '/v1/auth/sign-up', {
-      ...{ email: 'guest@example.com', password: 'a fine password', name: 'Guest' },
+      email: 'guest@example.com',
+      password: 'a fine password',
+      name: 'Guest',
       invite_token: answer.token,
     });
     expect(signedUp).toMatchObject({ status: 202, body: { mailed: 'if_possible' } });

@@ -21,9 +21,13 @@ it('a control plane that is killed while it waits for the answer to a mail sends
   const smtp = await TestSmtp.start();
   const { host, port } = smtp.settings;
   const env = {
-    ...{ PATH: process.env['PATH'], GPURENT_DATABASE: database, GPURENT_LOG_LEVEL: 'silent' },
-    ...{ GPURENT_HTTP_ADDRESS: '127.0.0.1:0', GPURENT_GRPC_ADDRESS: '127.0.0.1:0' },
-    ...{ GPURENT_SMTP_SERVER: `${host}:${port}`, GPURENT_MAIL_FROM: 'noreply@gpus.example' },
+    PATH: process.env['PATH'],
+    GPURENT_DATABASE: database,
+    GPURENT_LOG_LEVEL: 'silent',
+    GPURENT_HTTP_ADDRESS: '127.0.0.1:0',
+    GPURENT_GRPC_ADDRESS: '127.0.0.1:0',
+    GPURENT_SMTP_SERVER: `${host}:${port}`,
+    GPURENT_MAIL_FROM: 'noreply@gpus.example',
     GPURENT_PUBLIC_URL: 'https://gpus.example',
   };
   const operator = ['create-operator', '--email', 'operator@example.com'];

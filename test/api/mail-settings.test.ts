@@ -30,8 +30,13 @@ async function server(options: Parameters<typeof TestSmtp.start>[0] = {}): Promi
 }
 
 const MAIL: Mail = {
-  ...{ id: '00000000-0000-4000-8000-000000000001', to: 'you@example.com', subject: 'Hello', text: 'Text', html: '<p>' },
-  ...{ createdAt: 0, unsubscribeUrl: null },
+  id: '00000000-0000-4000-8000-000000000001',
+  to: 'you@example.com',
+  subject: 'Hello',
+  text: 'Text',
+  html: '<p>',
+  createdAt: 0,
+  unsubscribeUrl: null,
 };
 
 /** What becomes of a mail with settings of these for others. */
@@ -144,7 +149,12 @@ describe('the settings', () => {
     expect(parseConfig({ GPURENT_DATABASE: least.GPURENT_DATABASE }).mail).toBeUndefined();
     const from = { name: 'GPU market', address: 'noreply@gpus.example' };
     expect(parseConfig(least).mail).toEqual({
-      ...{ host: 'mail.example', port: 587, tls: 'starttls', login: null, authority: null, from },
+      host: 'mail.example',
+      port: 587,
+      tls: 'starttls',
+      login: null,
+      authority: null,
+      from,
     });
     const login = { GPURENT_SMTP_USER: 'me', GPURENT_SMTP_PASSWORD_FILE: password, GPURENT_MAIL_FROM: 'a@b.example' };
     expect(parseConfig({ ...least, ...login }).mail).toMatchObject({

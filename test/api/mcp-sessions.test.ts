@@ -24,8 +24,17 @@ afterEach(() => world.closeClients());
 afterAll(() => world.stop());
 
 const INITIALIZE = {
-  ...{ jsonrpc: '2.0', id: 1, method: 'initialize' },
-  params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'test', version: '1' } },
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'initialize',
+  params: {
+    protocolVersion: '2025-06-18',
+    capabilities: {},
+    clientInfo: {
+      name: 'test',
+      version: '1',
+    },
+  },
 };
 const LIST = { jsonrpc: '2.0', id: 2, method: 'tools/list' };
 const ACCEPT = { Accept: 'application/json, text/event-stream' };
@@ -148,7 +157,8 @@ describe('what ends a session', () => {
   it('over the protocol without sessions, an agreement that comes with a key that has ended does nothing', async () => {
     const { id, secret } = await world.key();
     const agent = await world.client({
-      ...{ secret, era: 'auto' },
+      secret,
+      era: 'auto',
       answers: async () => {
         await world.renter.api.delete(`/v1/api-keys/${id}`);
         return 'accept' as const;

@@ -43,11 +43,9 @@ it('gives the times on which charges rest, to the micro-dollar, also where the b
   await act('start', 'running');
   const { items: open } = await intervalsOf(poor);
   expect(open.map(({ meter, ended_at }) => [meter, ended_at === null])).toEqual([
-    ...[
-      ['gpu', true],
-      ['disk', false],
-      ['gpu', false],
-    ],
+    ['gpu', true],
+    ['disk', false],
+    ['gpu', false],
   ]);
   // Now the balance covers a part of the price of a millisecond.
   await poor.credit(7);

@@ -40,7 +40,8 @@ describe('A credit', () => {
     expect([first, again].map(({ headers }) => headers.get('idempotent-replayed'))).toEqual([null, 'true']);
     for (const changed of [{ amount_micro: 2 * DOLLAR }, { reason: 'more thanks' }])
       expect(await send({ ...grant, ...changed })).toMatchObject({
-        ...{ status: 409, body: { code: 'IDEMPOTENCY_KEY_REUSED' } },
+        status: 409,
+        body: { code: 'IDEMPOTENCY_KEY_REUSED' },
       });
     expect(test.dump()).toEqual(before);
     expect(await send(grant, other)).toMatchObject({ status: 201, body: { balance_micro: DOLLAR } });

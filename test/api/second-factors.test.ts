@@ -299,7 +299,11 @@ describe('adding a factor', () => {
     for (let count = 1; count < 10; count++) await addApp(test, renter.api, `phone ${count}`);
     const { id, secret } = await begin();
     expect(await confirm({ id, code: codeAt(secret, test.clock.now()) })).toMatchObject({
-      ...{ status: 409, body: { code: 'LIMIT_REACHED', limit: 10 } },
+      status: 409,
+      body: {
+        code: 'LIMIT_REACHED',
+        limit: 10,
+      },
     });
   });
 
@@ -342,7 +346,11 @@ describe('a proof', () => {
     const create = () => post('/v1/api-keys', { name: 'k' }, renter.api);
     expect(await create()).toMatchObject(refusal(403, 'PROOF_REQUIRED'));
     expect(await prove({ password: PASSWORD })).toMatchObject({
-      ...{ status: 403, body: { code: 'SECOND_FACTOR_REQUIRED', factors: ['totp'] } },
+      status: 403,
+      body: {
+        code: 'SECOND_FACTOR_REQUIRED',
+        factors: ['totp'],
+      },
     });
     expect(await prove({ code: nextCode(test, app) })).toMatchObject(refusal(401, 'INVALID_CREDENTIALS'));
     expect(await prove({ password: 'wrong', code: nextCode(test, app) })).toMatchObject(

@@ -54,12 +54,22 @@ describe('the list of sessions', () => {
     const usedAt = test.clock.now();
     const expected = [
       {
-        ...{ id: expect.any(String) as string, name: null, device: 'Safari on an iPhone', address: '2001:db8:1::/48' },
-        ...{ created_at: iso(signedInAt), last_used_at: iso(usedAt), is_current: false },
+        id: expect.any(String) as string,
+        name: null,
+        device: 'Safari on an iPhone',
+        address: '2001:db8:1::/48',
+        created_at: iso(signedInAt),
+        last_used_at: iso(usedAt),
+        is_current: false,
       },
       {
-        ...{ id: expect.any(String) as string, name: null, device: 'A Node.js program', address: '127.0.0.1' },
-        ...{ created_at: iso(signedUpAt), last_used_at: iso(usedAt), is_current: true },
+        id: expect.any(String) as string,
+        name: null,
+        device: 'A Node.js program',
+        address: '127.0.0.1',
+        created_at: iso(signedUpAt),
+        last_used_at: iso(usedAt),
+        is_current: true,
       },
     ];
     expect(await sessionsOf(renter.api)).toEqual(expected);

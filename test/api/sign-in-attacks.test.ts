@@ -128,10 +128,16 @@ it('a form that arrives slowly does nothing for a session that has ended meanwhi
   const page = await signIn();
   const form = new URLSearchParams(hiddenFieldsOf(page, '/account/sessions/end-others')).toString();
   const outgoing = request({
-    ...{ host: '127.0.0.1', port: port(), path: '/account/sessions/end-others', method: 'POST' },
+    host: '127.0.0.1',
+    port: port(),
+    path: '/account/sessions/end-others',
+    method: 'POST',
     headers: {
-      ...{ host: 'gpus.example', 'sec-fetch-site': 'same-origin', expect: '100-continue' },
-      ...{ 'content-type': 'application/x-www-form-urlencoded', 'content-length': form.length },
+      host: 'gpus.example',
+      'sec-fetch-site': 'same-origin',
+      expect: '100-continue',
+      'content-type': 'application/x-www-form-urlencoded',
+      'content-length': form.length,
       cookie: await browser.jar.getCookieString(HOME),
     },
   });
@@ -302,8 +308,14 @@ it('what is no form of a page is refused as a page', async () => {
   const send = (type: string, body: string) =>
     browser.jar.getCookieString(HOME).then((cookie) =>
       exchange(port(), new URL('/sign-in', HOME), {
-        ...{ method: 'POST', body },
-        headers: { host: 'gpus.example', cookie, 'sec-fetch-site': 'same-origin', 'content-type': type },
+        method: 'POST',
+        body,
+        headers: {
+          host: 'gpus.example',
+          cookie,
+          'sec-fetch-site': 'same-origin',
+          'content-type': type,
+        },
       }),
     );
   const form = 'application/x-www-form-urlencoded';

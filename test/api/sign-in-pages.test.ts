@@ -7,15 +7,18 @@ import { fetchDocument } from '../harness/openapi-conformance.js';
 
 const PASSWORD = 'a renter password';
 const PAGES = [
-  ...['/sign-in', '/sign-up', '/account', '/account/password', '/forgot-password', '/reset-password?token=rst_1'],
-  ...[
-    '/confirm-address?token=new_1',
-    '/device',
-    '/device/approve',
-    '/account/second-factors',
-    '/account/second-factors/totp',
-    '/accept-invite?token=inv_1',
-  ],
+  '/sign-in',
+  '/sign-up',
+  '/account',
+  '/account/password',
+  '/forgot-password',
+  '/reset-password?token=rst_1',
+  '/confirm-address?token=new_1',
+  '/device',
+  '/device/approve',
+  '/account/second-factors',
+  '/account/second-factors/totp',
+  '/accept-invite?token=inv_1',
 ];
 const COMPANY_PAGES = ['/sign-in/company', '/account/companies', '/sign-in/company/nothing/start'];
 
@@ -86,7 +89,8 @@ describe('signing in', () => {
     expect(unknown.text.replace('nobody@example.com', renter.email)).toBe(known.text);
     expect(known.text).not.toContain(wrong);
     expect(hiddenFieldsOf(known, '/sign-in')).toMatchObject({
-      ...{ email: renter.email, return_to: '/account/password' },
+      email: renter.email,
+      return_to: '/account/password',
     });
     const again = await browser.submit(known, '/sign-in', { password: PASSWORD });
     expect(pathOf(again)).toBe('/account/password');
@@ -330,8 +334,11 @@ describe('every page', () => {
         /^default-src 'none'; style-src 'sha256-[^']+'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'$/,
       );
       expect(headers).toMatchObject({
-        ...{ 'x-frame-options': 'DENY', 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' },
-        ...{ 'referrer-policy': 'same-origin', 'cross-origin-opener-policy': 'same-origin' },
+        'x-frame-options': 'DENY',
+        'x-content-type-options': 'nosniff',
+        'cache-control': 'no-store',
+        'referrer-policy': 'same-origin',
+        'cross-origin-opener-policy': 'same-origin',
         'cross-origin-resource-policy': 'same-origin',
       });
       expect(text).not.toMatch(/<script|\son\w+=|\sstyle="|javascript:/i);

@@ -199,8 +199,12 @@ it('a clock that was set back holds back nothing for longer', async () => {
 
 it('an organization has a hundred of them at most', async () => {
   const values = Array.from({ length: 100 }, (_, index) => ({
-    ...{ organization_id: renter.organizationId, source: `docker.io/library/image-${index}`, failures: 1 },
-    ...{ machine_id: agent.hostId, failed_at: test.clock.now(), retry_at: test.clock.now() + 1 + index },
+    organization_id: renter.organizationId,
+    source: `docker.io/library/image-${index}`,
+    failures: 1,
+    machine_id: agent.hostId,
+    failed_at: test.clock.now(),
+    retry_at: test.clock.now() + 1 + index,
   }));
   test.core.platform.store.transact((tx) => tx.run(query.insertInto('slow_images').values(values)));
   await failSlowly('slow:1');

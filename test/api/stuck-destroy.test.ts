@@ -44,7 +44,7 @@ it('frees its GPUs once the host says that nothing of it can use them, and stays
   agent.automatic = true;
   await agent.connect();
   await statusIs(renter.api, body.id, 'running');
-  for (const command of [...agent.held]) agent.done(command);
+  for (const command of Array.from(agent.held)) agent.done(command);
   await statusIs(renter.api, id, 'destroyed');
   expect((await deployAgain()).status).toBe(409);
 });

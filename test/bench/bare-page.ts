@@ -73,7 +73,10 @@ export class BarePage {
 /** Returns a program with the libraries that it imports, made as that of the console is made. */
 async function bundle(program: string): Promise<string> {
   const built = await build({
-    ...{ root: ROOT, configFile: false, logLevel: 'warn', publicDir: false },
+    root: ROOT,
+    configFile: false,
+    logLevel: 'warn',
+    publicDir: false,
     plugins: [
       {
         name: 'bare-page',
@@ -81,7 +84,11 @@ async function bundle(program: string): Promise<string> {
         load: (id) => (id === ENTRY ? program : undefined),
       },
     ],
-    build: { write: false, modulePreload: false, rolldownOptions: { input: ENTRY } },
+    build: {
+      write: false,
+      modulePreload: false,
+      rolldownOptions: { input: ENTRY },
+    },
   });
   if (!('output' in built)) throw new Error('Vite has not built a program');
   return built.output[0].code;

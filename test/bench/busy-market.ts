@@ -44,8 +44,13 @@ export async function foundBusyMarket(count: number): Promise<BusyMarket> {
   }
   const beats = agents.map((agent) => setInterval(() => agent.beat(), agent.heartbeatMs));
   return {
-    ...{ controlPlane, agents, offers, templateId, instances },
-    ...{ renter: controlPlane.measured(account.token), organizationId: account.organizationId },
+    controlPlane,
+    agents,
+    offers,
+    templateId,
+    instances,
+    renter: controlPlane.measured(account.token),
+    organizationId: account.organizationId,
     async stop() {
       for (const beat of beats) clearInterval(beat);
       for (const agent of agents) agent.close();

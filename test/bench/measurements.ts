@@ -101,15 +101,26 @@ function useOf(minute: number, seed: number) {
   const none = unmeasured(0);
   return {
     ...none,
-    ...{ cpuMillis: 3_000 + noise(900), cpuMaxMillis: 3_900, cpuLimitMillis: 8_000 },
-    ...{ memoryUsedBytes: 31e9 + 4_096 * noise(100_000), memoryLimitBytes: 64e9 },
-    ...{ diskUsedBytes: 5e8 + 4_096 * noise(1_000), diskLimitBytes: 10e9 },
-    ...{ networkInBytes: noise(9_000_000), networkOutBytes: noise(800_000) },
-    ...{ sshSessions: 1, portConnections: noise(3), connectionsOpened: noise(9) },
+    cpuMillis: 3e3 + noise(900),
+    cpuMaxMillis: 3900,
+    cpuLimitMillis: 8e3,
+    memoryUsedBytes: 31e9 + 4096 * noise(1e5),
+    memoryLimitBytes: 64e9,
+    diskUsedBytes: 5e8 + 4096 * noise(1e3),
+    diskLimitBytes: 1e10,
+    networkInBytes: noise(9e6),
+    networkOutBytes: noise(8e5),
+    sshSessions: 1,
+    portConnections: noise(3),
+    connectionsOpened: noise(9),
     gpus: [
       {
-        ...{ usePercent: 80 + noise(20), useMaxPercent: 100, memoryUsedBytes: 70e9, memoryTotalBytes: 80e9 },
-        ...{ powerWatts: 400 + noise(50), temperatureCelsius: 60 + noise(5) },
+        usePercent: 80 + noise(20),
+        useMaxPercent: 100,
+        memoryUsedBytes: 7e10,
+        memoryTotalBytes: 8e10,
+        powerWatts: 400 + noise(50),
+        temperatureCelsius: 60 + noise(5),
       },
     ],
   };

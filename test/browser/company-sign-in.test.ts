@@ -42,7 +42,11 @@ it('leads to the company and back, across sites, and breaks no policy', async ()
   await page.goto(`${home()}/account`);
   expect(await page.textContent('main')).toContain('You are signed in as Ann, ann@example.com.');
   expect((await context.cookies()).find(({ name }) => name === '__Host-gpurent-company')).toMatchObject({
-    ...{ secure: true, httpOnly: true, sameSite: 'Lax', domain: 'localhost', path: '/' },
+    secure: true,
+    httpOnly: true,
+    sameSite: 'Lax',
+    domain: 'localhost',
+    path: '/',
   });
   expect(complaints).toEqual([]);
 });

@@ -43,8 +43,12 @@ function home(): string {
 async function authenticator(isUserVerified = true): Promise<string> {
   const { authenticatorId } = await devices.send('WebAuthn.addVirtualAuthenticator', {
     options: {
-      ...{ protocol: 'ctap2', transport: 'internal', hasResidentKey: true, hasUserVerification: true },
-      ...{ isUserVerified, automaticPresenceSimulation: true },
+      protocol: 'ctap2',
+      transport: 'internal',
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified,
+      automaticPresenceSimulation: true,
     },
   });
   return authenticatorId;
@@ -137,7 +141,8 @@ it('takes an answer once, from its own origin, of a verified user, and of no cop
   };
   const begin = async () => {
     const { body } = await test.api.request<{ factor_token: string }>('POST', '/v1/auth/sign-in', {
-      ...{ email: renter.email, password: PASSWORD },
+      email: renter.email,
+      password: PASSWORD,
     });
     return body.factor_token;
   };

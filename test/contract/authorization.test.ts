@@ -207,16 +207,26 @@ async function credentialsOf(side: Side, other: Side, expiredSession: string): P
     of('an admin’s session', admin.api.token, { kind: 'session', role: 'admin' }),
     of('an admin’s cookie with proof', admin.api.token, { kind: 'session', role: 'admin', cookie: 'with proof' }),
     of('a member’s cookie with proof', member.api.token, {
-      ...{ kind: 'session', cookie: 'with proof', userId: member.userId },
+      kind: 'session',
+      cookie: 'with proof',
+      userId: member.userId,
     }),
     of('an operator’s cookie without proof', operator.api.token, {
-      ...{ kind: 'session', role: 'operator', cookie: 'without proof', userId: operator.userId },
+      kind: 'session',
+      role: 'operator',
+      cookie: 'without proof',
+      userId: operator.userId,
     }),
     of('a viewer’s session', viewer.api.token, {
-      ...{ kind: 'session', role: 'viewer', userId: viewer.userId, onlyReads: true },
+      kind: 'session',
+      role: 'viewer',
+      userId: viewer.userId,
+      onlyReads: true,
     }),
     of('a session of the role billing', billing.api.token, {
-      ...{ kind: 'session', role: 'billing', userId: billing.userId },
+      kind: 'session',
+      role: 'billing',
+      userId: billing.userId,
     }),
     of('an operator’s session', operator.api.token, { kind: 'session', role: 'operator', userId: operator.userId }),
     of('a session of somebody without an organization', leaver.api.token, {

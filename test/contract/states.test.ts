@@ -158,7 +158,7 @@ describe('States and transitions', () => {
       expect(gpus.map(({ instance_id }) => instance_id)).not.toContain(id);
       for (const other of Object.values(ids)) await ask('DELETE', other);
       agent.automatic = true;
-      for (const held of [...agent.held]) agent.done(held);
+      for (const held of Array.from(agent.held)) agent.done(held);
       for (const other of Object.values(ids)) await statusIs(world.admin.api, other, 'destroyed');
     },
   );

@@ -101,8 +101,10 @@ describe('a container', () => {
     const write = 'dd if=/dev/zero of=/etc/hosts bs=1M count=2; sleep 1000';
     const { Image, Labels } = Config;
     const older = await docker.createContainer({
-      ...{ name: `gpurent-${id}`, Image, Labels, Cmd: ['sh', '-c', write] },
-      // A Docker of another test takes the default bridge away.
+      name: `gpurent-${id}`,
+      Image,
+      Labels,
+      Cmd: ['sh', '-c', write],
       HostConfig: { NetworkMode: 'none' },
     });
     await older.start();

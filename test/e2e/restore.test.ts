@@ -73,7 +73,10 @@ it('an older backup is restored under running workloads: none is touched, sold o
   // Of four GPUs one runs, one is reserved for what is stopped, two are held by what is set apart.
   expect(await offerState()).toBe('unavailable');
   const refused = await renter.api.request('POST', '/v1/instances', {
-    ...{ offer_id: renter.offerId, template_id: renter.templateId, disk_gb: 10, ssh_key_id: renter.sshKeyId },
+    offer_id: renter.offerId,
+    template_id: renter.templateId,
+    disk_gb: 10,
+    ssh_key_id: renter.sshKeyId,
   });
   expect(refused.body).toMatchObject({ code: 'OFFER_UNAVAILABLE' });
 

@@ -184,8 +184,13 @@ describe('the system templates', () => {
     const env = {
       PATH: process.env['PATH'],
       GITHUB_API: `http://127.0.0.1:${(github.address() as AddressInfo).port}`,
-      ...{ GITHUB_TOKEN: 'token', REPOSITORY: 'me/it', API: real.api.baseUrl, KEY: secret },
-      ...{ OFFER: renter.offerId, TEMPLATE: template, DISK_GB: '10' },
+      GITHUB_TOKEN: 'token',
+      REPOSITORY: 'me/it',
+      API: real.api.baseUrl,
+      KEY: secret,
+      OFFER: renter.offerId,
+      TEMPLATE: template,
+      DISK_GB: '10',
     };
     const { stdout } = await run('bash', ['-c', blockOf('github-runners.md', 'bash')], {
       env,

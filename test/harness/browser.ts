@@ -52,8 +52,12 @@ export class Browser {
   /** Fills in the form of a page that is sent to `action`, and sends it. */
   submit(page: Shown, action: string, typed: Record<string, string> = {}): Promise<Shown> {
     return this.open(action, {
-      ...{ method: 'POST', from: new URL(page.url).origin },
-      form: { ...hiddenFieldsOf(page, action), ...typed },
+      method: 'POST',
+      from: new URL(page.url).origin,
+      form: {
+        ...hiddenFieldsOf(page, action),
+        ...typed,
+      },
     });
   }
 
@@ -69,7 +73,8 @@ export class Browser {
       method,
       body: form && new URLSearchParams(form).toString(),
       headers: {
-        ...{ host: url.host, 'user-agent': this.userAgent },
+        host: url.host,
+        'user-agent': this.userAgent,
         ...(url.protocol === 'https:' ? { 'x-forwarded-proto': 'https' } : {}),
         ...(cookie === '' ? {} : { cookie }),
         ...(origin === undefined ? {} : { origin }),

@@ -112,8 +112,10 @@ function tabsOf(path: string, heading: string, tabs: string[]): [string, string]
 
 /** Pages that ask the API for nothing of their own. */
 const READ_NOTHING = [
-  ...['/templates/new', '/operator/templates/new'],
-  ...['/operator/users/sign-ins/new', '/operator/money/payouts'],
+  '/templates/new',
+  '/operator/templates/new',
+  '/operator/users/sign-ins/new',
+  '/operator/money/payouts',
 ];
 
 export const rentersPages = (ids: PageIds) => addressesIn(RENTERS, ids);

@@ -25,9 +25,19 @@ export interface FleetSize {
 
 /** 10,000 machines with those that a benchmark connects, and 50,000 instances. */
 export const LARGE: FleetSize = {
-  ...{ machines: 9_000, organizations: 2_000, instances: 50_000, commands: 500, quarantined: 300 },
-  ...{ ignored: 100, credited: 100_000, templates: 10_000, payments: 100_000 },
-  ...{ disputes: 50, suspended: 20, acts: 100_000, days: 30 },
+  machines: 9e3,
+  organizations: 2e3,
+  instances: 5e4,
+  commands: 500,
+  quarantined: 300,
+  ignored: 100,
+  credited: 1e5,
+  templates: 1e4,
+  payments: 1e5,
+  disputes: 50,
+  suspended: 20,
+  acts: 1e5,
+  days: 30,
 };
 
 /** A database that rows are added to. */
@@ -64,8 +74,12 @@ export function growFleet(database: Grown, size: FleetSize, now: number): void {
   const isSick = 'i % 800 = 799';
   copy('machines', `id = (SELECT machine_id FROM instances WHERE id = ${ran})`, size.machines, machines);
   copy('gpus', `${home} AND position = 0`, size.machines * 8, {
-    ...{ machine_id: its, uuid: "'GPU-' || i", position: 'i % 8', model: modelOf('(i / 8)') },
-    ...{ healthy: `NOT (${isSick})`, reason: `iif(${isSick}, 'Xid 79: fell off the bus', NULL)` },
+    machine_id: its,
+    uuid: "'GPU-' || i",
+    position: 'i % 8',
+    model: modelOf('(i / 8)'),
+    healthy: `NOT (${isSick})`,
+    reason: `iif(${isSick}, 'Xid 79: fell off the bus', NULL)`,
   });
   copy('offers', home, size.machines, {
     id: idOf('00000004'),
@@ -74,10 +88,14 @@ export function growFleet(database: Grown, size: FleetSize, now: number): void {
     gpu_model: modelOf('i'),
   });
   copy('organizations', `id = (SELECT organization_id FROM instances WHERE id = ${ran})`, size.organizations, {
-    ...{ id: idOf(ORGANIZATION), name: "'organization ' || i", created_at: 'created_at - i' },
-    ...{ payments_frozen_at: `iif(i < ${size.disputes}, ${now}, NULL)` },
-    ...{ suspended_at: `iif(i >= ${size.organizations - size.suspended}, ${now}, NULL)`, suspended_reason: "'abuse'" },
-    ...{ suspended_keep_days: '7', disks_kept_until: String(now + 7 * DAY_MS) },
+    id: idOf(ORGANIZATION),
+    name: "'organization ' || i",
+    created_at: 'created_at - i',
+    payments_frozen_at: `iif(i < ${size.disputes}, ${now}, NULL)`,
+    suspended_at: `iif(i >= ${size.organizations - size.suspended}, ${now}, NULL)`,
+    suspended_reason: "'abuse'",
+    suspended_keep_days: '7',
+    disks_kept_until: String(now + 7 * DAY_MS),
     suspension_look_at: `iif(i >= ${size.organizations - size.suspended}, ${now + DAY_MS}, NULL)`,
   });
   copy('users', 'is_operator = 0', size.organizations, {
@@ -86,29 +104,56 @@ export function growFleet(database: Grown, size: FleetSize, now: number): void {
   });
   copy('memberships', '1', size.organizations, { organization_id: idOf(ORGANIZATION), user_id: idOf('00000005') });
   copy('instances', `id = ${ran}`, size.instances, {
-    ...{ id: idOf(INSTANCE), machine_id: its, organization_id: owner, created_at: 'created_at - i - 1' },
+    id: idOf(INSTANCE),
+    machine_id: its,
+    organization_id: owner,
+    created_at: 'created_at - i - 1',
     status: `iif(i < ${size.commands}, 'destroying', 'running')`,
   });
   copy('meter_intervals', `instance_id = ${ran} AND closed_at IS NULL`, size.instances, {
-    ...{ id: '', instance_id: idOf(INSTANCE), machine_id: its, organization_id: owner },
-    ...{ opened_at: `opened_at - iif(i < ${size.ignored}, ${HOUR_MS}, 0)`, after_stop: `i < ${size.ignored}` },
+    id: '',
+    instance_id: idOf(INSTANCE),
+    machine_id: its,
+    organization_id: owner,
+    opened_at: `opened_at - iif(i < ${size.ignored}, ${HOUR_MS}, 0)`,
+    after_stop: `i < ${size.ignored}`,
   });
   const anyInstance = `(i % ${size.instances})`;
   copy('meter_intervals', `instance_id = ${ran} AND closed_at IS NULL`, size.credited, {
-    ...{ id: '', instance_id: idOf(INSTANCE, anyInstance), organization_id: owner, after_stop: '1' },
-    ...{ machine_id: idOf(MACHINE, `(${anyInstance} / 8)`), opened_at: `opened_at - ${3 * HOUR_MS}` },
-    ...{ attested_to: `opened_at - ${2 * HOUR_MS}`, settled_to: `opened_at - ${2 * HOUR_MS}` },
-    ...{ closed_at: `opened_at - ${2 * HOUR_MS}`, credited_ms: String(HOUR_MS), written_off_ms: '0' },
+    id: '',
+    instance_id: idOf(INSTANCE, anyInstance),
+    organization_id: owner,
+    after_stop: '1',
+    machine_id: idOf(MACHINE, `(${anyInstance} / 8)`),
+    opened_at: `opened_at - ${3 * HOUR_MS}`,
+    attested_to: `opened_at - ${2 * HOUR_MS}`,
+    settled_to: `opened_at - ${2 * HOUR_MS}`,
+    closed_at: `opened_at - ${2 * HOUR_MS}`,
+    credited_ms: String(HOUR_MS),
+    written_off_ms: '0',
   });
   copy('templates', "visibility = 'system'", size.templates, {
-    ...{ id: idOf('0000000a'), name: "'public ' || i", visibility: "'public'", organization_id: owner },
+    id: idOf('0000000a'),
+    name: "'public ' || i",
+    visibility: "'public'",
+    organization_id: owner,
   });
   copy('gpu_claims', `instance_id = ${ran}`, size.instances, {
-    ...{ machine_id: its, gpu_uuid: "'GPU-' || i", instance_id: idOf(INSTANCE) },
+    machine_id: its,
+    gpu_uuid: "'GPU-' || i",
+    instance_id: idOf(INSTANCE),
   });
   copy('commands', "state <> 'open'", size.commands, {
-    ...{ id: idOf('00000006'), instance_id: idOf(INSTANCE), machine_id: its, kind: "'destroy'", state: "'open'" },
-    ...{ accepted_at: 'NULL', finished_at: 'NULL', code: 'NULL', created_at: String(now - DAY_MS), sequence: '99' },
+    id: idOf('00000006'),
+    instance_id: idOf(INSTANCE),
+    machine_id: its,
+    kind: "'destroy'",
+    state: "'open'",
+    accepted_at: 'NULL',
+    finished_at: 'NULL',
+    code: 'NULL',
+    created_at: String(now - DAY_MS),
+    sequence: '99',
     next_send_at: String(now),
   });
   fillWithHistory(database, size, now);

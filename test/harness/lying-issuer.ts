@@ -72,10 +72,15 @@ export class LyingIssuer {
     if (path === '/jwks') return { keys: [{ ...(await exportJWK(this.key.publicKey)), alg: 'RS256', kid: 'key' }] };
     if (path === '/token') return this.tokensFor(sent);
     return {
-      ...{ issuer: this.url, authorization_endpoint: `${this.url}/authorize`, token_endpoint: `${this.url}/token` },
-      ...{ jwks_uri: `${this.url}/jwks`, authorization_response_iss_parameter_supported: true },
-      ...{ id_token_signing_alg_values_supported: ['RS256'], response_types_supported: ['code'] },
-      ...{ subject_types_supported: ['public'], ...this.metadata },
+      issuer: this.url,
+      authorization_endpoint: `${this.url}/authorize`,
+      token_endpoint: `${this.url}/token`,
+      jwks_uri: `${this.url}/jwks`,
+      authorization_response_iss_parameter_supported: true,
+      id_token_signing_alg_values_supported: ['RS256'],
+      response_types_supported: ['code'],
+      subject_types_supported: ['public'],
+      ...this.metadata,
     };
   }
 
@@ -83,9 +88,15 @@ export class LyingIssuer {
     this.exchanges.push(sent);
     const now = Math.floor(Date.now() / 1_000);
     const claims = {
-      ...{ iss: this.url, aud: CLIENT.client_id, sub: 'somebody', iat: now, exp: now + 300 },
+      iss: this.url,
+      aud: CLIENT.client_id,
+      sub: 'somebody',
+      iat: now,
+      exp: now + 300,
       nonce: this.nonces.get(sent.get('code') ?? ''),
-      ...{ email: 'somebody@acme.example', email_verified: true, ...this.lies },
+      email: 'somebody@acme.example',
+      email_verified: true,
+      ...this.lies,
     };
     const token = new SignJWT(claims).setProtectedHeader({ alg: 'RS256', kid: 'key' });
     const id_token = await token.sign(this.forger ?? this.key.privateKey);

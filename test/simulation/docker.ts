@@ -175,7 +175,7 @@ export class SimDocker {
   }
 
   private event(): void {
-    for (const tell of [...this.listeners]) tell();
+    for (const tell of Array.from(this.listeners)) tell();
   }
 }
 

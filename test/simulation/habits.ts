@@ -44,8 +44,14 @@ export function instrumentsOf(docker: SimDocker, habits: Habits): Instruments {
       if (stateOf(instanceId) !== workload) return undefined;
       const habit = habits.of(instanceId, docker.timeline.now);
       return {
-        ...{ cpuUs: 0, cpuLimitMillis: 1_000, memoryUsedBytes: null, memoryLimitBytes: null },
-        ...{ networkInBytes: null, networkOutBytes: null, portConnections: 0, connectionsOpened: 0 },
+        cpuUs: 0,
+        cpuLimitMillis: 1e3,
+        memoryUsedBytes: null,
+        memoryLimitBytes: null,
+        networkInBytes: null,
+        networkOutBytes: null,
+        portConnections: 0,
+        connectionsOpened: 0,
         sshSessions: habit === 'unmeasured' ? null : Number(habit === 'used'),
       };
     },

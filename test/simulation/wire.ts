@@ -94,7 +94,7 @@ export class Network {
 
   /** Streams of programs that are gone break; so do, sometimes, those that the network has cut. */
   reap(breakCut: boolean): void {
-    for (const stream of [...this.open]) {
+    for (const stream of Array.from(this.open)) {
       const dead = !stream.host.alive || !stream.peer?.alive;
       const cut = !this.toControlPlane || !this.toHost;
       if (dead || (cut && breakCut)) stream.fail('connection lost');

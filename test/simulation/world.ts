@@ -349,7 +349,8 @@ export class World {
           userId: id,
           email,
           isOperator: is_operator === 1,
-          ...{ isWithFactor: false, lacksFactor: false },
+          isWithFactor: false,
+          lacksFactor: false,
           organizationId,
           role: 'admin',
         };

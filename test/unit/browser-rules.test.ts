@@ -70,7 +70,9 @@ it('a client can show nobody a text of its own', () => {
 describe('a request that has a cookie', () => {
   const own = 'https://gpus.example';
   const of = (provenance: Partial<Provenance>): Provenance => ({
-    ...{ site: undefined, origin: undefined, isMarked: true },
+    site: undefined,
+    origin: undefined,
+    isMarked: true,
     ...provenance,
   });
 

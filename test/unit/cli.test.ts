@@ -282,8 +282,13 @@ it('a request is explained as curl, without what is secret', async () => {
 
 describe('ssh', () => {
   const instance = {
-    ...{ id: '01234567-89ab-4cde-8f01-23456789abcd', label: 'My box!', status: 'running' },
-    ...{ ssh_host: '203.0.113.7', ssh_port: 40_001, ssh_user: 'root', ssh_host_key: `ssh-ed25519 ${'A'.repeat(68)}` },
+    id: '01234567-89ab-4cde-8f01-23456789abcd',
+    label: 'My box!',
+    status: 'running',
+    ssh_host: '203.0.113.7',
+    ssh_port: 40001,
+    ssh_user: 'root',
+    ssh_host_key: `ssh-ed25519 ${'A'.repeat(68)}`,
   };
   const target = (changes: object) => sshTarget({ ...instance, ...changes } as never);
 

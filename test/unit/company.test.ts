@@ -10,8 +10,13 @@ const GOOGLE = 'https://accounts.google.com';
 const EMAIL = 'alice@acme.example';
 
 const saying = (claims: object, isVerified?: boolean): Assertion => ({
-  ...{ subject: 'alice', email: EMAIL, isVerified, name: undefined, hostedDomain: 'acme.example' },
-  ...{ entra: entraClaimsOf(claims as Record<string, unknown>), signedInForMs: undefined },
+  subject: 'alice',
+  email: EMAIL,
+  isVerified,
+  name: undefined,
+  hostedDomain: 'acme.example',
+  entra: entraClaimsOf(claims as Record<string, unknown>),
+  signedInForMs: undefined,
 });
 const accepted = (issuer: string, assertion: Assertion, accept_unverified = true) =>
   acceptedAddress(issuer, assertion, [{ domain: 'acme.example', accept_unverified }]);

@@ -24,7 +24,8 @@ it('draws the balance to zero exactly when it is used up, with times in order', 
   const series = seriesOf(days, 2_000_000, 1_000_000, now);
   expect(series.at.map((seconds) => seconds * 1_000)).toEqual([
     ...days.map(({ date }) => Date.parse(date)),
-    ...[now, now + 7_200_000],
+    now,
+    now + 7_200_000,
   ]);
   expect(series.balance).toEqual([null, null, 2_000_000, 0]);
   expect([series.total, series.disk]).toEqual([
@@ -46,20 +47,39 @@ it('draws the balance to zero exactly when it is used up, with times in order', 
 });
 
 const TEMPLATE = {
-  ...{ name: 'a', description: 'b', image: 'c:1', kind: 'container', mode: ['jupyter'], visibility: 'public' },
-  ...{
-    ssh_user: 'me',
-    cuda_min: '12.1',
-    cuda_max: '12.4',
-    command: ['sh', '-c', 'a\nb'],
-    onstart: 'x\ny',
-    readme: '# z',
-  },
+  name: 'a',
+  description: 'b',
+  image: 'c:1',
+  kind: 'container',
+  mode: ['jupyter'],
+  visibility: 'public',
+  ssh_user: 'me',
+  cuda_min: '12.1',
+  cuda_max: '12.4',
+  command: ['sh', '-c', 'a\nb'],
+  onstart: 'x\ny',
+  readme: '# z',
   env: [
-    { key: 'A', value: 'x\ny', secret: false },
-    { key: 'B', value: null, secret: true },
+    {
+      key: 'A',
+      value: 'x\ny',
+      secret: false,
+    },
+    {
+      key: 'B',
+      value: null,
+      secret: true,
+    },
   ],
-  ports: [{ port: 80, protocol: 'tcp', label: 'web', open_button: false, guard: 'none' }],
+  ports: [
+    {
+      port: 80,
+      protocol: 'tcp',
+      label: 'web',
+      open_button: false,
+      guard: 'none',
+    },
+  ],
   registry_private: true,
 } as Partial<Template> as Template;
 
@@ -86,6 +106,7 @@ it('never makes a kept secret a value that all see, and finds what is missing', 
 
 it('reads of an address only what it knows', () => {
   expect(billingSearch({ tab: 'spend', by: 'x', from: '2026-11-24', to: 'soon', pay: 'yes', other: 1 })).toEqual({
-    ...{ tab: 'spend', from: '2026-11-24' },
+    tab: 'spend',
+    from: '2026-11-24',
   });
 });

@@ -59,7 +59,12 @@ it('says what a GPU is by the first that holds, and how its machine is', () => {
 });
 
 const item = (fields: Partial<NeedItem>): NeedItem => ({
-  ...{ subject: '', name: null, message: null, since: null, machine_id: null, organization_id: null },
+  subject: '',
+  name: null,
+  message: null,
+  since: null,
+  machine_id: null,
+  organization_id: null,
   ...fields,
 });
 

@@ -82,7 +82,9 @@ it('says what is charged now: GPU time while it runs, the disk while it is stopp
 
 it('filters and groups instances: what failed comes first, and each is in exactly one group', () => {
   const item = (status: 'running' | 'stopped' | 'error', label: string | null) => ({
-    ...{ status, label, template: { name: 'vLLM' } as Instance['template'] },
+    status,
+    label,
+    template: { name: 'vLLM' } as Instance['template'],
   });
   const items = [item('running', 'train'), item('stopped', null), item('error', 'Train'), item('running', 'serve')];
   const titles = (groups: readonly { title: string; items: unknown[] }[]) =>
@@ -131,12 +133,17 @@ it('asks for the offers that an address names, and offers also the choice that h
   const read = marketSearch({ gpu: 'H100', count: '4', region: 'x'.repeat(201), sort: 'toString', other: 1 });
   expect(read).toEqual({ gpu: 'H100', count: 4 });
   expect(wantedOf({ ...read, sort: 'memory' }, 'id')).toEqual({
-    ...{ template_id: 'id', gpu_model: 'H100', num_gpus: 4, sort: 'memory_desc' },
+    template_id: 'id',
+    gpu_model: 'H100',
+    num_gpus: 4,
+    sort: 'memory_desc',
   });
   const bounded = marketSearch({ gpu: 4090, price: 1.5, vm: true });
   expect(bounded).toEqual({ gpu: '4090', price: 1.5, vm: true });
   expect(wantedOf(bounded, undefined)).toEqual({
-    ...{ gpu_model: '4090', max_price_per_hour_micro: 1_500_000, vm_capable: true },
+    gpu_model: '4090',
+    max_price_per_hour_micro: 15e5,
+    vm_capable: true,
   });
   for (const price of [0.000001, 999_999_999.999999, 0])
     expect(wantedOf(marketSearch({ price }), undefined).max_price_per_hour_micro).toBe(Math.round(price * 1_000_000));

@@ -20,7 +20,12 @@ it('50 attempts are under way at most, and an organization has one from the 25th
 it('of those that have never paid half are under way at most, and one account has the share of one however many organizations it has', () => {
   const unpaid = (organization: number, person = `person ${organization}`) => ({
     ...owner(organization, 0, false),
-    ...{ holder: { hasPaid: false, person, network: '' }, failures: 0 },
+    holder: {
+      hasPaid: false,
+      person,
+      network: '',
+    },
+    failures: 0,
   });
   const flights = new Flights(Array.from({ length: 24 }, (_, index) => unpaid(index)));
   expect(flights.allows(unpaid(99))).toBe(true);

@@ -137,7 +137,9 @@ it('a commit that fails loses the whole group: everybody is told so, nobody is w
   await expect(promise).rejects.toThrow(StoreUnavailable);
   expect(told).toEqual([expect.any(StoreUnavailable), expect.any(StoreUnavailable)]);
   expect({ durable: durable(), seen: seen(), nudged, forgotten }).toEqual({
-    ...{ durable: [], seen: [], nudged: [] },
+    durable: [],
+    seen: [],
+    nudged: [],
     forgotten: 1,
   });
   // The next group is another one.

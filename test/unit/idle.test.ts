@@ -7,8 +7,12 @@ import { MINUTE_MS } from '../../shared/time.js';
 const gpu = (useMaxPercent: number | null) => ({ ...unmeasured(1).gpus[0], useMaxPercent }) as Use['gpus'][number];
 const IDLE: Use = {
   ...unmeasured(0),
-  ...{ cpuMillis: 10, cpuMaxMillis: 199, cpuLimitMillis: 2_000 },
-  ...{ sshSessions: 0, portConnections: 0, connectionsOpened: 0 },
+  cpuMillis: 10,
+  cpuMaxMillis: 199,
+  cpuLimitMillis: 2e3,
+  sshSessions: 0,
+  portConnections: 0,
+  connectionsOpened: 0,
   gpus: [gpu(5), gpu(0)],
 };
 const isIdleWith = (changes: Partial<Use>, hasPorts = true) => isIdle({ ...IDLE, ...changes }, 2, () => hasPorts);

@@ -234,7 +234,7 @@ describe('the accounts of a workload', () => {
       return read(workload)?.sshSessions;
     };
     expect([look(1), look(2, 'AAAA'), look(3, 'BBBB'), look(4, 'BBBB', 'CCCC'), look(4, 'BBBB', 'CCCC')]).toEqual([
-      ...[0, 0, 0, 1, 2],
+      0, 0, 0, 1, 2,
     ]);
     expect(look(5)).toBe(0);
   });

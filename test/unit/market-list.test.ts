@@ -21,8 +21,10 @@ interface Facts {
 /** Offers with every mixture of what is filtered, sorted and needed. */
 const OFFERS = Array.from({ length: 120 }, (_, index) =>
   offer(index, {
-    ...{ gpu_model: `GPU ${index % 3}`, region: index % 4 === 0 ? '' : `region-${index % 4}` },
-    ...{ vm_capable: index % 2, cuda_version: index % 5 === 0 ? '12.10' : '12.9' },
+    gpu_model: `GPU ${index % 3}`,
+    region: index % 4 === 0 ? '' : `region-${index % 4}`,
+    vm_capable: index % 2,
+    cuda_version: index % 5 === 0 ? '12.10' : '12.9',
   }),
 );
 const VM_ON_OLD_CUDA: TemplateNeeds = { kind: 'vm', arch: 'x86_64', cuda_max: '12.9', cuda_min: null, coming_soon: 0 };
@@ -30,8 +32,13 @@ const isFit = ({ machine }: OfferDetails) => machine.vm_capable === 1 && machine
 
 function offer(index: number, { gpu_model, ...machine }: Facts): OfferDetails {
   return {
-    ...{ id: `${index}`.padStart(4, '0'), gpu_model, machine, num_gpus: 1 + (index % 4) },
-    ...{ gpu_memory_mb: 1_000 * (index % 3), price_per_hour_micro: 1_000 * (index % 7), created_at: index % 11 },
+    id: `${index}`.padStart(4, '0'),
+    gpu_model,
+    machine,
+    num_gpus: 1 + (index % 4),
+    gpu_memory_mb: 1e3 * (index % 3),
+    price_per_hour_micro: 1e3 * (index % 7),
+    created_at: index % 11,
   } as unknown as OfferDetails;
 }
 

@@ -35,7 +35,12 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 it('shows amounts without rounding', () => {
   expect([0, 1, 10, 1_200_000, 12_345_678, -1_500_000].map(dollars)).toEqual([
-    ...['$0.00', '$0.000001', '$0.00001', '$1.20', '$12.345678', '-$1.50'],
+    '$0.00',
+    '$0.000001',
+    '$0.00001',
+    '$1.20',
+    '$12.345678',
+    '-$1.50',
   ]);
 });
 
@@ -87,8 +92,16 @@ exec sh -c "$command"
     return file;
   };
   const request = (command: string, fields: object = {}): CommandRequest => ({
-    ...{ command, timeoutMs: 30_000, signal: new AbortController().signal },
-    address: { host: '192.0.2.1', port: 20_123, user: 'root', hostKey: KEY, ...fields },
+    command,
+    timeoutMs: 3e4,
+    signal: new AbortController().signal,
+    address: {
+      host: '192.0.2.1',
+      port: 20123,
+      user: 'root',
+      hostKey: KEY,
+      ...fields,
+    },
   });
 
   it('is one argument for ssh, which accepts only the reported key', async () => {

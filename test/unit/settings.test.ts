@@ -37,8 +37,11 @@ describe('the settings that operators see', () => {
     expect(settings.filter(({ name }) => /SECRET_KEY|PASSWORD|USER|RETURN/.test(name))).toEqual(
       ['SECRET_KEY_FILE', 'SMTP_PASSWORD_FILE', 'SMTP_USER', 'STRIPE_RETURN_URL', 'STRIPE_SECRET_KEY_FILE'].map(
         (name) => ({
-          ...{ name: `GPURENT_${name}`, value: null },
-          ...{ is_set: true, is_default: false, is_shown: false },
+          name: `GPURENT_${name}`,
+          value: null,
+          is_set: true,
+          is_default: false,
+          is_shown: false,
         }),
       ),
     );

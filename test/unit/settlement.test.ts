@@ -44,8 +44,17 @@ describe('While the balance lasts', () => {
     expect(settle(account(1_000_000, [metered]), 1_000)).toEqual({
       bookings: [
         {
-          ...{ instanceId: metered.instanceId, meter: 'gpu', ms: 700, chargedMicro: 700 },
-          days: [{ day: 0, micro: 700, apiKeyId: null }],
+          instanceId: metered.instanceId,
+          meter: 'gpu',
+          ms: 700,
+          chargedMicro: 700,
+          days: [
+            {
+              day: 0,
+              micro: 700,
+              apiKeyId: null,
+            },
+          ],
         },
       ],
       intervals: [{ id: metered.intervals[0]?.id, settledTo: 700, absorbedMs: 0, absorbedMicro: 0 }],
@@ -372,13 +381,22 @@ it('settled at whatever times, it comes to the same', () => {
 
 describe('A limit', () => {
   const limit = (leftMicro: number, from: number, countsFrom = 0) => ({
-    name: { kind: 'day' as const, apiKeyId: null },
-    ...{ countsFrom, from, to: Infinity, leftMicro, earlier: null },
+    name: {
+      kind: 'day' as const,
+      apiKeyId: null,
+    },
+    countsFrom,
+    from,
+    to: Infinity,
+    leftMicro,
+    earlier: null,
   });
   /** One that was changed at `to`. */
   const earlier = (leftMicro: number | null, from: number, to: number) => ({
     ...limit(0, from),
-    ...{ to, leftMicro, earlier: { rowId: 7 } },
+    to,
+    leftMicro,
+    earlier: { rowId: 7 },
   });
 
   it('counts what is not settled from before it was set, and ends nothing before', () => {

@@ -8,7 +8,11 @@ interface Item extends Holder {
 }
 
 const by = (name: string, person: string, { network = person, hasPaid = false, isBusy = false } = {}): Item => ({
-  ...{ name, person, network, hasPaid, isBusy },
+  name,
+  person,
+  network,
+  hasPaid,
+  isBusy,
 });
 const losersOf = (most: number, items: Item[]) =>
   overShare(items, { most, holderOf: (item) => item, mayLose: ({ isBusy }) => !isBusy });

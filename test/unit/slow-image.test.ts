@@ -33,7 +33,10 @@ it('waits ten minutes at first and a day at most', () => {
 });
 
 const slow = (machine_id: string, failures: number, failed_at: number, retry_at: number): SlowPulls => ({
-  ...{ machine_id, failures, failed_at, retry_at },
+  machine_id,
+  failures,
+  failed_at,
+  retry_at,
 });
 
 it.each<[string, SlowPulls[], string, [number, boolean] | undefined]>([

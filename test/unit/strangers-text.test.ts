@@ -41,7 +41,10 @@ describe('properties of an element', () => {
     expect(
       visibleProps('a', { children: 'a\u202e', title: 'b\u200b', 'aria-label': '\u0007', href: 'c\u202e' }),
     ).toEqual({
-      ...{ children: 'a\\u{202e}', title: 'b\\u{200b}', 'aria-label': '\\u{7}', href: 'c\u202e' },
+      children: 'a\\u{202e}',
+      title: 'b\\u{200b}',
+      'aria-label': '\\u{7}',
+      href: 'c‮',
     });
     const element = createElement('b');
     expect(visibleProps('p', { children: ['x\u2066', 7, null, element] })).toEqual({

@@ -2,8 +2,13 @@ import { expect, it } from 'vitest';
 import { judgeToolkit, type ToolkitFacts } from '../../agent/doctor/toolkit.js';
 
 const WELL: ToolkitFacts = {
-  ...{ docker: '24.0.7', hasRuntime: true, hookSince: 1_000, dockerSince: 2_000, hasCli: true },
-  ...{ config: '[nvidia-container-runtime]\n#mode = "cdi"\nmode = "auto"\n', hasCdi: false },
+  docker: '24.0.7',
+  hasRuntime: true,
+  hookSince: 1e3,
+  dockerSince: 2e3,
+  hasCli: true,
+  config: '[nvidia-container-runtime]\n#mode = "cdi"\nmode = "auto"\n',
+  hasCdi: false,
 };
 const CDI = { config: '[nvidia-container-runtime]\nmode = "cdi"\n' };
 

@@ -22,10 +22,23 @@ beforeEach(async () => {
   clock = new ManualClock(Date.now());
   folder = memoryFolder('gpurent-tls-');
   const config = {
-    ...{ httpAddress: '127.0.0.1:0', grpcAddress: '127.0.0.1:0', database: join(folder, 'gpurent.db') },
-    ...{ secretKey: randomBytes(32), logLevel: 'silent', logFormat: null },
-    tls: { http: true, grpc: false, names: ['localhost', '127.0.0.1'] },
-    rateLimits: { perAddress: 99, perCredential: 99, attemptsPerAddress: 99, attemptsPerAccount: 99 },
+    httpAddress: '127.0.0.1:0',
+    grpcAddress: '127.0.0.1:0',
+    database: join(folder, 'gpurent.db'),
+    secretKey: randomBytes(32),
+    logLevel: 'silent',
+    logFormat: null,
+    tls: {
+      http: true,
+      grpc: false,
+      names: ['localhost', '127.0.0.1'],
+    },
+    rateLimits: {
+      perAddress: 99,
+      perCredential: 99,
+      attemptsPerAddress: 99,
+      attemptsPerAccount: 99,
+    },
   };
   own = createControlPlane(config, silentLogger, { clock });
   ({ http } = await own.start({ heartbeat: false }));

@@ -128,7 +128,7 @@ describe('connections of peers that have proven nothing', () => {
   it('leave their place when they are proven', async () => {
     const hosts = [await dial(), await dial(), await dial(), await dial(), await dial()];
     await eventually('three', () => served.length === 3);
-    for (const peer of [...served]) gate.prove(peer);
+    for (const peer of Array.from(served)) gate.prove(peer);
     await eventually('all', () => served.length === hosts.length);
   });
 

@@ -43,7 +43,7 @@ describe('a host that says that it cannot see what it has', () => {
     await eventually('the stop', () => agent.held.length === 1);
     expect(await read(up)).toMatchObject({ status: 'stopping' });
     expect(await read(down)).toMatchObject({ status: 'stopped', error_code: null });
-    for (const command of [...agent.held]) agent.done(command);
+    for (const command of Array.from(agent.held)) agent.done(command);
     await statusIs(renter.api, up, 'stopped');
   });
 

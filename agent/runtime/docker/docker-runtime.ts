@@ -118,7 +118,12 @@ export class DockerRuntime implements Runtime {
     for (let attempt = 1; ; attempt++) {
       const hostPorts = await this.parts.ports.choose(count, instanceId, refused);
       const [sshPort, others] = hasSsh ? [hostPorts[0] ?? null, hostPorts.slice(1)] : [null, hostPorts];
-      const info = { ...{ instanceId, sequence, sshPort }, ...traitsOfSpec(spec, prepareWorkload.reference, others) };
+      const info = {
+        instanceId,
+        sequence,
+        sshPort,
+        ...traitsOfSpec(spec, prepareWorkload.reference, others),
+      };
       try {
         await this.parts.dataRoot.note(instanceId);
         await this.createContainer(prepareWorkload, info);

@@ -129,7 +129,7 @@ export class Engine {
 
   /** Resolves once Docker has answered every tracked call of the owner. */
   async whenIdle(owner: string): Promise<void> {
-    await Promise.allSettled([...(this.unanswered.get(owner)?.keys() ?? [])]);
+    await Promise.allSettled(Array.from(this.unanswered.get(owner)?.keys() ?? []));
   }
 
   /**

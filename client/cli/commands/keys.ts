@@ -47,7 +47,8 @@ export const define: Define = (command, invocation) => {
       const ends =
         expires === undefined ? {} : { expires_at: new Date(invocation.terminal.now() + expires).toISOString() };
       const body = {
-        ...{ name, kind },
+        name,
+        kind,
         ...(readOnly ? { read_only: true } : {}),
         ...(address ? { allowed_addresses: address } : {}),
         ...ends,

@@ -33,7 +33,10 @@ export function processTerminal(): Terminal {
   process.once('SIGINT', () => interrupted.abort());
   const { stdin, stdout, stderr, env } = process;
   return {
-    ...{ stdin, stdout, stderr, env },
+    stdin,
+    stdout,
+    stderr,
+    env,
     columns: stdout.isTTY ? stdout.columns || 80 : undefined,
     showsProgress: stderr.isTTY,
     isInteractive: stdin.isTTY && stdout.isTTY && stderr.isTTY,

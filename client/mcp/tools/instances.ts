@@ -34,7 +34,9 @@ function addReading(toolbox: Toolbox): void {
       const { items: instances, left_out } = fitting(items, instanceView);
       const more = left_out > 0 || Boolean(next_cursor);
       return answer(`${instances.length} instances${more ? ', and there are more' : ''}. ${coverage(balance)}`, {
-        ...{ instances, more, balance },
+        instances,
+        more,
+        balance,
       });
     },
   });
@@ -115,8 +117,13 @@ function addDestroy(toolbox: Toolbox): void {
       const expected = nameOf(instance);
       const message = `Destroy the instance ${untrusted(expected)} (${instance.id}) with its disk of ${instance.disk_gb} GB? All data on it is lost.`;
       const outcome = await ask(context, {
-        ...{ tool: 'destroy', message, subject: id },
-        argument: { name: 'confirm_label', ...givenName(confirm_label, expected) },
+        tool: 'destroy',
+        message,
+        subject: id,
+        argument: {
+          name: 'confirm_label',
+          ...givenName(confirm_label, expected),
+        },
       });
       if (!outcome.goOn) return outcome.result;
       const destroyed = await gpurent.delete('/v1/instances/{id}', { params: { path: { id } } });

@@ -52,8 +52,11 @@ export function addCommandTool(toolbox: Toolbox): void {
         ? `It was cut off after ${timeout_seconds} s.`
         : `It has ended with ${ran.exitCode ?? 'a signal'}.${ran.exitCode === 255 ? failed : ''}`;
       return answer(how, {
-        ...{ exit_code: ran.exitCode, timed_out: ran.timedOut, chars_left_out: ran.charsLeftOut },
-        ...{ stdout: untrusted(ran.stdout, OUTPUT_CHARS), stderr: untrusted(ran.stderr, OUTPUT_CHARS) },
+        exit_code: ran.exitCode,
+        timed_out: ran.timedOut,
+        chars_left_out: ran.charsLeftOut,
+        stdout: untrusted(ran.stdout, OUTPUT_CHARS),
+        stderr: untrusted(ran.stderr, OUTPUT_CHARS),
       });
     },
   });

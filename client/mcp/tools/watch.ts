@@ -34,8 +34,11 @@ function addLogs(toolbox: Toolbox): void {
       const log = await gpurent.get('/v1/instances/{id}/logs', { params: { path: { id }, query } });
       const { text, count } = lastLines(log.lines);
       return answer(`${count} lines.`, {
-        ...{ lines: count, lines_left_out: log.lines.length - count, output: text },
-        ...{ next_after: log.next_after ?? null, lines_missed: log.lines_missed ?? null },
+        lines: count,
+        lines_left_out: log.lines.length - count,
+        output: text,
+        next_after: log.next_after ?? null,
+        lines_missed: log.lines_missed ?? null,
       });
     },
   });

@@ -40,7 +40,9 @@ function readEncoded(file: string): ConsoleFile {
   const encoded = (ending: string) => (existsSync(file + ending) ? readFileSync(file + ending) : undefined);
   return {
     type: TYPES[extname(file)] ?? 'application/octet-stream',
-    ...{ plain, br: encoded('.br'), gzip: encoded('.gz') },
+    plain,
+    br: encoded('.br'),
+    gzip: encoded('.gz'),
     hash: createHash('sha256').update(plain).digest('base64url').slice(0, 22),
   };
 }

@@ -7,8 +7,16 @@ import { encodedFor, type ConsoleFile, type ConsoleFiles } from './files.js';
 
 /** What the addresses of the console's pages begin with. */
 const NAMES: readonly string[] = [
-  ...['market', 'deploy', 'instances', 'templates', 'billing'],
-  ...['keys', 'team', 'webhooks', 'profile', 'operator'],
+  'market',
+  'deploy',
+  'instances',
+  'templates',
+  'billing',
+  'keys',
+  'team',
+  'webhooks',
+  'profile',
+  'operator',
 ];
 
 /** The addresses of the pages. Each answers the same file, whose script shows the page, or that there is none. */

@@ -86,11 +86,16 @@ export class McpEndpoint {
     const creatorId = caller.kind === 'api_key' ? caller.creatorId : caller.userId;
     const id = platform.ids.hex(SESSION_ID_BYTES);
     const session: Session = {
-      ...{ id, keyId, address: address() },
+      id,
+      keyId,
+      address: address(),
       holder: platform.store.transact((tx) => holderOf(tx, caller.organizationId, clientNetwork(request))),
       changedBy: [hashToken(token), creatorId, caller.organizationId],
       transport: new WebStandardStreamableHTTPServerTransport({ sessionIdGenerator: () => id }),
-      server: this.serverFor({ token, address: () => session.address }),
+      server: this.serverFor({
+        token,
+        address: () => session.address,
+      }),
       isStillAdmitted: () => isAlive(platform, token, session.address),
     };
     this.sessions.add(session);

@@ -44,8 +44,11 @@ export const mcpRoutes: Routes = (app, platform) => {
       bodyLimit: BODY_LIMIT_BYTES,
       config: { policy: READ_BY_POST, hasStream: true, readsNothing: true },
       schema: {
-        ...{ hide: true, operationId: 'sendMcpMessage', summary: 'Send a message of the Model Context Protocol' },
-        ...{ body, response },
+        hide: true,
+        operationId: 'sendMcpMessage',
+        summary: 'Send a message of the Model Context Protocol',
+        body,
+        response,
       },
     },
     async (request, reply) => (await endpoint()).answer(request, reply, keyOf(request)) as never,

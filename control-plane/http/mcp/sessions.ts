@@ -87,14 +87,14 @@ export class McpSessions {
 
   /** Ends those of the sessions with a change whose key has ended, or may not do this any more. */
   endRefused(changed: ReadonlySet<string>): void {
-    for (const { session } of [...this.held.values()])
+    for (const { session } of Array.from(this.held.values()))
       if (session.changedBy.some((key) => changed.has(key)) && !session.isStillAdmitted()) this.end(session.id);
   }
 
   /** Ends every session. From then on none is added. */
   endAll(): void {
     this.isClosed = true;
-    for (const id of [...this.held.keys()]) this.end(id);
+    for (const id of Array.from(this.held.keys())) this.end(id);
   }
 
   private makeRoom(newcomer: Session): void {

@@ -88,7 +88,9 @@ export async function documentApi(app: FastifyInstance, abuse: Platform['abuse']
         securitySchemes: {
           bearer: { type: 'http', scheme: 'bearer', description: 'A session token or an API key.' },
           cookie: {
-            ...{ type: 'apiKey', in: 'cookie', name: SESSION_COOKIE },
+            type: 'apiKey',
+            in: 'cookie',
+            name: SESSION_COOKIE,
             description:
               'A session token, set by the page /sign-in. It counts only in requests without `Authorization` that a page of the control plane sends; those that change something also need the header `X-Same-Origin: 1`.',
           },

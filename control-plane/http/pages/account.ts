@@ -200,17 +200,27 @@ export const signOutForm: FormSpec<typeof noFields> = {
 };
 
 const REVOKE: Field = {
-  ...{ name: 'revoke_api_keys', label: 'Also revoke the API keys that I have created', type: 'checkbox' },
-  ...{ isOptional: true, wrong: 'Choose whether to revoke your API keys.' },
+  name: 'revoke_api_keys',
+  label: 'Also revoke the API keys that I have created',
+  type: 'checkbox',
+  isOptional: true,
+  wrong: 'Choose whether to revoke your API keys.',
 };
 const PASSWORD_FIELDS: readonly Field[] = [
   {
-    ...{ name: 'current_password', label: 'Current password', type: 'password', autocomplete: 'current-password' },
+    name: 'current_password',
+    label: 'Current password',
+    type: 'password',
+    autocomplete: 'current-password',
     wrong: 'Give your current password.',
   },
   {
-    ...{ name: 'new_password', label: 'New password', type: 'password', autocomplete: 'new-password' },
-    ...{ hint: NEW_PASSWORD_HINT, wrong: 'Give a new password of 12 to 256 characters.' },
+    name: 'new_password',
+    label: 'New password',
+    type: 'password',
+    autocomplete: 'new-password',
+    hint: NEW_PASSWORD_HINT,
+    wrong: 'Give a new password of 12 to 256 characters.',
   },
   REVOKE,
 ];
@@ -231,8 +241,17 @@ export const passwordPage: PageSpec = {
         html`<p>This ends all your other sessions.</p>`,
         formOf(
           {
-            ...{ action: PASSWORD, button: 'Change the password', username: email },
-            fields: fields.map((field) => (field === REVOKE ? { ...field, hint } : field)),
+            action: PASSWORD,
+            button: 'Change the password',
+            username: email,
+            fields: fields.map((field) =>
+              field === REVOKE
+                ? {
+                    ...field,
+                    hint,
+                  }
+                : field,
+            ),
           },
           view,
         ),
@@ -243,7 +262,8 @@ export const passwordPage: PageSpec = {
 };
 
 const passwordBody = Type.Object({
-  ...{ current_password: presentPassword, new_password: newPassword },
+  current_password: presentPassword,
+  new_password: newPassword,
   ...optional({ revoke_api_keys: choice(['yes'], 'Whether to revoke the API keys') }),
 });
 

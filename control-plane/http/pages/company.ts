@@ -72,7 +72,10 @@ export const companyForm: FormSpec<typeof companyBody> = {
 export function companyRoutes(app: FastifyInstance, platform: Platform): void {
   const config = { policy: PUBLIC, back: SIGN_IN } as const;
   const of = (operationId: string, summary: string) => ({
-    ...{ hide: true, operationId, summary, params: Type.Object({ id: text('The id of the issuer') }) },
+    hide: true,
+    operationId,
+    summary,
+    params: Type.Object({ id: text('The id of the issuer') }),
     response: { 200: text('The page') },
   });
   const route = { config, exposeHeadRoute: false } as const;
@@ -112,7 +115,10 @@ async function begin(platform: Platform, request: StartRequest, reply: FastifyRe
   const browser = companyCookie(request) ?? platform.ids.hex(16);
   const { id: issuerId } = request.params;
   const next = await beginCompanySignIn(platform, {
-    ...{ issuerId, browser, network: clientNetwork(request), linkTo: caller?.userId ?? null },
+    issuerId,
+    browser,
+    network: clientNetwork(request),
+    linkTo: caller?.userId ?? null,
     isAgain: again !== undefined,
     redirectUri: ownOrigin(platform, request) + returnPathOf(issuerId),
     returnTo: typeof return_to === 'string' ? ownPath(return_to) : undefined,

@@ -20,8 +20,11 @@ const APPROVE = '/device/approve';
 const DENY = '/device/deny';
 
 const CODE: Field = {
-  ...{ name: 'user_code', label: 'Code', autocomplete: 'off' },
-  ...{ hint: 'Eight letters, which the program on your other device shows.', wrong: 'Type the eight letters.' },
+  name: 'user_code',
+  label: 'Code',
+  autocomplete: 'off',
+  hint: 'Eight letters, which the program on your other device shows.',
+  wrong: 'Type the eight letters.',
 };
 
 /** Reads no code from its address: whoever sends a link cannot type for the person. */

@@ -56,16 +56,20 @@ export const forgotForm: FormSpec<typeof forgotBody> = {
 
 const RESET_FIELDS: readonly Field[] = [
   {
-    ...{ name: 'new_password', label: 'New password', type: 'password', autocomplete: 'new-password' },
-    ...{ hint: NEW_PASSWORD_HINT, wrong: 'Give a password of 12 to 256 characters.' },
+    name: 'new_password',
+    label: 'New password',
+    type: 'password',
+    autocomplete: 'new-password',
+    hint: NEW_PASSWORD_HINT,
+    wrong: 'Give a password of 12 to 256 characters.',
   },
   {
-    ...{ name: 'revoke_api_keys', label: 'Revoke all API keys that I have created', type: 'checkbox' },
-    ...{
-      hint: 'Do so if somebody else may have known the old password.',
-      wrong: 'Choose yes or no.',
-      isOptional: true,
-    },
+    name: 'revoke_api_keys',
+    label: 'Revoke all API keys that I have created',
+    type: 'checkbox',
+    hint: 'Do so if somebody else may have known the old password.',
+    wrong: 'Choose yes or no.',
+    isOptional: true,
   },
   TOKEN,
 ];
@@ -87,7 +91,8 @@ export const resetPage: PageSpec = {
 };
 
 const resetBody = Type.Object({
-  ...{ token: linkToken, new_password: newPassword },
+  token: linkToken,
+  new_password: newPassword,
   ...optional({ revoke_api_keys: choice(['yes'], 'Whether to revoke the API keys') }),
 });
 
@@ -109,8 +114,11 @@ export const resetForm: FormSpec<typeof resetBody> = {
 
 const CONFIRM_FIELDS: readonly Field[] = [
   {
-    ...{ name: 'password', label: 'The password that you have chosen', type: 'password' },
-    ...{ autocomplete: 'current-password', wrong: 'Give the password of your sign-up.' },
+    name: 'password',
+    label: 'The password that you have chosen',
+    type: 'password',
+    autocomplete: 'current-password',
+    wrong: 'Give the password of your sign-up.',
   },
   TOKEN,
 ];

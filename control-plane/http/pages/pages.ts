@@ -175,7 +175,9 @@ function headersOf({ routeOptions }: FastifyRequest): Readonly<Record<string, st
 }
 
 const schemaOf = (operation: string, summary: string) => ({
-  ...{ hide: true, operationId: operation, summary },
+  hide: true,
+  operationId: operation,
+  summary,
   response: { 200: text('The page') },
 });
 

@@ -22,7 +22,10 @@ const BY_PASSKEY = `${PROVE}/passkey`;
 const RETURN_TO: Field = { name: 'return_to', label: null, wrong: 'The address to return to is too long.' };
 const returnTo = optional({ return_to: text('Where to go then', { maxLength: MOST_CHARS }) });
 const PASSWORD: Field = {
-  ...{ name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password' },
+  name: 'password',
+  label: 'Password',
+  type: 'password',
+  autocomplete: 'current-password',
   wrong: 'Give your password.',
 };
 

@@ -158,11 +158,15 @@ function afterAdding(recoveryCodes: readonly string[] | null): string | Page {
 }
 
 const NAME: Field = {
-  ...{ name: 'name', label: 'Name', hint: 'Such as the name of the device.' },
+  name: 'name',
+  label: 'Name',
+  hint: 'Such as the name of the device.',
   wrong: 'Give a name of at most 64 characters.',
 };
 const TOTP_CODE: Field = {
-  ...{ name: 'code', label: 'The six digits that the app shows', autocomplete: 'one-time-code' },
+  name: 'code',
+  label: 'The six digits that the app shows',
+  autocomplete: 'one-time-code',
   wrong: 'Give the six digits that the app shows now.',
 };
 const ENROLMENT: Field = { name: 'id', label: null, wrong: 'Open the page again.' };

@@ -21,7 +21,9 @@ const returnTo = optional({ return_to: text('Where to go then', { maxLength: MOS
 
 /** Six digits of an app, or a recovery code. */
 export const CODE: Field = {
-  ...{ name: 'code', label: 'Code', autocomplete: 'one-time-code' },
+  name: 'code',
+  label: 'Code',
+  autocomplete: 'one-time-code',
   hint: 'The six digits that your authenticator app shows now, or one of your recovery codes.',
   wrong: 'Give the six digits that your authenticator app shows, or a recovery code.',
 };

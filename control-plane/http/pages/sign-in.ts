@@ -24,7 +24,10 @@ export const SECOND_FACTORS = '/account/second-factors';
 export const SECOND_STEP = '/sign-in/second-factor';
 
 export const EMAIL: Field = {
-  ...{ name: 'email', label: 'E-mail address', type: 'email', autocomplete: 'username' },
+  name: 'email',
+  label: 'E-mail address',
+  type: 'email',
+  autocomplete: 'username',
   wrong: 'Give an e-mail address, such as you@example.com.',
 };
 export const NEW_PASSWORD_HINT = 'At least 12 characters.';
@@ -34,7 +37,10 @@ const returnTo = optional({ return_to: text('Where to go then', { maxLength: MOS
 const SIGN_IN_FIELDS: readonly Field[] = [
   EMAIL,
   {
-    ...{ name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password' },
+    name: 'password',
+    label: 'Password',
+    type: 'password',
+    autocomplete: 'current-password',
     wrong: 'Give your password.',
   },
   RETURN_TO,
@@ -109,18 +115,27 @@ export function consoleOf({ server }: FastifyRequest): string | undefined {
 }
 
 const INVITE: Field = {
-  ...{ name: 'invite_token', label: 'Invitation', hint: 'The code that begins with inv_.', isOptional: true },
+  name: 'invite_token',
+  label: 'Invitation',
+  hint: 'The code that begins with inv_.',
+  isOptional: true,
   wrong: 'Give the code of your invitation, which begins with inv_.',
 };
 const SIGN_UP_FIELDS: readonly Field[] = [
   {
-    ...{ name: 'name', label: 'Your name', autocomplete: 'name' },
+    name: 'name',
+    label: 'Your name',
+    autocomplete: 'name',
     wrong: 'Give a name of at most 64 characters, without line breaks.',
   },
   EMAIL,
   {
-    ...{ name: 'password', label: 'Password', type: 'password', autocomplete: 'new-password' },
-    ...{ hint: NEW_PASSWORD_HINT, wrong: 'Give a password of 12 to 256 characters.' },
+    name: 'password',
+    label: 'Password',
+    type: 'password',
+    autocomplete: 'new-password',
+    hint: NEW_PASSWORD_HINT,
+    wrong: 'Give a password of 12 to 256 characters.',
   },
   INVITE,
   RETURN_TO,
@@ -150,7 +165,9 @@ export const signUpPage: PageSpec = {
 };
 
 const signUpBody = Type.Object({
-  ...{ email: emailOf('the new user'), password: newPassword, name: nameOf('The name of the user', 64) },
+  email: emailOf('the new user'),
+  password: newPassword,
+  name: nameOf('The name of the user', 64),
   ...optional({ invite_token: text('The token of an invitation', { maxLength: 128 }) }),
   ...returnTo,
 });

@@ -320,8 +320,14 @@ function withSecretView({ endpoint, secret }: WithSecret) {
 function endpointView(endpoint: Endpoint) {
   const { id, url, description, instance_id, disabled_reason } = endpoint;
   return {
-    ...{ id, url, description, types: typesOf(endpoint), instance_id },
-    ...{ enabled: endpoint.disabled_at === null, disabled_reason, disabled_at: isoOrNull(endpoint.disabled_at) },
+    id,
+    url,
+    description,
+    types: typesOf(endpoint),
+    instance_id,
+    enabled: endpoint.disabled_at === null,
+    disabled_reason,
+    disabled_at: isoOrNull(endpoint.disabled_at),
     failing_since: isoOrNull(endpoint.failing_since),
     previous_secret_until: isoOrNull(endpoint.previous_secret_until),
     created_at: iso(endpoint.created_at),
@@ -332,9 +338,21 @@ function deliveryView(delivery: Delivery) {
   const { id, endpoint_id, epoch, number, type, state, attempts, last_status, last_answer, created_at } = delivery;
   const isPending = state === 'pending';
   return {
-    ...{ id, endpoint_id, event_id: epoch === null || number === null ? null : eventId({ epoch, number }) },
-    ...{ type, state, attempts, last_status, last_error: delivery.last_error as DeliveryError | null, last_answer },
-    // What somebody asked for comes before everything else, which is no time.
+    id,
+    endpoint_id,
+    event_id:
+      epoch === null || number === null
+        ? null
+        : eventId({
+            epoch,
+            number,
+          }),
+    type,
+    state,
+    attempts,
+    last_status,
+    last_error: delivery.last_error as DeliveryError | null,
+    last_answer,
     next_attempt_at: isPending ? iso(Math.max(delivery.next_attempt_at, created_at)) : null,
     created_at: iso(created_at),
     finished_at: isoOrNull(delivery.finished_at),

@@ -239,7 +239,17 @@ function contentOf(platform: Platform, row: Row<'templates'>): TemplateContent {
 function columnsOf({ encryption }: Platform, content: TemplateContent) {
   const { name, description, readme, kind, image, arch, cuda_max, cuda_min, ssh_user, onstart, visibility } = content;
   return {
-    ...{ name, description, readme, kind, image, arch, cuda_max, cuda_min, ssh_user, onstart, visibility },
+    name,
+    description,
+    readme,
+    kind,
+    image,
+    arch,
+    cuda_max,
+    cuda_min,
+    ssh_user,
+    onstart,
+    visibility,
     hash_id: hashOf(content),
     mode: JSON.stringify(content.mode),
     command: JSON.stringify(content.command),

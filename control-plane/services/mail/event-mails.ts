@@ -65,7 +65,11 @@ const MAILED: { readonly [Type in MailedType]: { to: readonly Role[]; read: (dat
     to: ['admin', 'billing', 'member'],
     read: ({ api_key_id, period, percent, limit_micro, spent_micro }) => ({
       kind: 'spend_cap',
-      ...{ api_key_id, period, percent, limit_micro, spent_micro },
+      api_key_id,
+      period,
+      percent,
+      limit_micro,
+      spent_micro,
     }),
   },
   'organization.suspended': {

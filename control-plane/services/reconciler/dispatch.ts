@@ -153,9 +153,20 @@ function originOf(encryption: Encryption, instance: Instance, { sshAuthorizedKey
   const { price_per_hour_micro, storage_price_per_gb_hour_micro, release_stopped_after_ms } = instance;
   const { stop_at, max_charge_micro, idle_stop_minutes, api_key_id } = instance;
   return sealOrigin(encryption, {
-    ...{ instance_id: id, organization_id, template_id, offer_id, label, ssh_public_key: sshAuthorizedKey },
-    ...{ disk_gb, price_per_hour_micro, storage_price_per_gb_hour_micro, release_stopped_after_ms },
-    ...{ stop_at, max_charge_micro, idle_stop_minutes, api_key_id },
+    instance_id: id,
+    organization_id,
+    template_id,
+    offer_id,
+    label,
+    ssh_public_key: sshAuthorizedKey,
+    disk_gb,
+    price_per_hour_micro,
+    storage_price_per_gb_hour_micro,
+    release_stopped_after_ms,
+    stop_at,
+    max_charge_micro,
+    idle_stop_minutes,
+    api_key_id,
   });
 }
 

@@ -47,9 +47,20 @@ export function sendTest(platform: Platform, caller: SessionCaller, endpointId: 
     requireEnabled(endpoint);
     requireRoom(tx, endpointId);
     const delivery: Delivery = {
-      ...{ id: tx.id(), endpoint_id: endpointId, kind: 'test', epoch: null, number: null, type: TEST_TYPE },
-      ...{ state: 'pending', attempts: 0, next_attempt_at: AT_ONCE, created_at: tx.now, finished_at: null },
-      ...{ last_status: null, last_error: null, last_answer: null },
+      id: tx.id(),
+      endpoint_id: endpointId,
+      kind: 'test',
+      epoch: null,
+      number: null,
+      type: TEST_TYPE,
+      state: 'pending',
+      attempts: 0,
+      next_attempt_at: AT_ONCE,
+      created_at: tx.now,
+      finished_at: null,
+      last_status: null,
+      last_error: null,
+      last_answer: null,
     };
     tx.run(query.insertInto('webhook_deliveries').values(delivery));
     trimLog(tx, endpointId);

@@ -53,7 +53,9 @@ it('settings of an instance: leaves a limit that a colleague has set, and a time
     return idle_stop_minutes === 30;
   });
   expect(await renter.api.get(`/v1/instances/${id}`)).toMatchObject({
-    ...{ label: 'renamed', max_charge_micro: 5_000_000, stop_at: SECOND_HALF_PAST_TWO },
+    label: 'renamed',
+    max_charge_micro: 5e6,
+    stop_at: SECOND_HALF_PAST_TWO,
   });
   await window.close();
 });
@@ -63,7 +65,14 @@ it('schedule of an instance: leaves the time zone of a colleague, keeps what was
   await statusIs(renter.api, id, 'running');
   const path = `/v1/instances/${id}/schedule`;
   const schedule = (time_zone: string, at: string) => ({
-    ...{ time_zone, entries: [{ action: 'stop', days: ['monday'], at }] },
+    time_zone,
+    entries: [
+      {
+        action: 'stop',
+        days: ['monday'],
+        at,
+      },
+    ],
   });
   await renter.api.put(path, schedule('Europe/Berlin', '08:00'));
   const window = await test.open(renter);
@@ -125,7 +134,8 @@ it('a template and a webhook endpoint: leave what a colleague has changed meanwh
   await page.getByRole('button', { name: 'Save the template' }).click();
   await page.waitForURL(`**/templates/${own.id}`);
   expect(await renter.api.get(`/v1/templates/${own.id}`)).toMatchObject({
-    ...{ name: 'Renamed', image: 'registry.example.com/own:2' },
+    name: 'Renamed',
+    image: 'registry.example.com/own:2',
   });
   const given = { url: receiver.url(), description: null, types: ['member.joined'], instance_id: null };
   const { endpoint } = await renter.api.post<{ endpoint: { id: string } }>('/v1/webhook-endpoints', given);
@@ -137,7 +147,8 @@ it('a template and a webhook endpoint: leave what a colleague has changed meanwh
   await page.getByRole('dialog').getByRole('button', { name: 'Change' }).click();
   await purpose.waitFor({ state: 'detached' });
   expect(await renter.api.get(`/v1/webhook-endpoints/${endpoint.id}`)).toMatchObject({
-    ...{ description: 'for the team', types: null },
+    description: 'for the team',
+    types: null,
   });
   await window.close();
 });
@@ -152,7 +163,8 @@ it('a system template and the terms of an offer: leave what a colleague has chan
   await page.getByRole('button', { name: 'Save the template' }).click();
   await page.waitForURL('**/operator/templates');
   expect(await test.control.operator.get(template)).toMatchObject({
-    ...{ name: 'Renamed', image: 'registry.example.com/theirs:2' },
+    name: 'Renamed',
+    image: 'registry.example.com/theirs:2',
   });
   await window.goTo('/operator/offers');
   await page.getByRole('button', { name: /^Reprice: / }).click();
@@ -163,7 +175,8 @@ it('a system template and the terms of an offer: leave what a colleague has chan
   await page.getByRole('dialog').getByRole('button', { name: 'Reprice' }).click();
   await price.waitFor({ state: 'detached' });
   expect(await test.control.operator.get(`/v1/offers/${offer_id}`)).toMatchObject({
-    ...{ ...theirs, price_per_hour_micro: 1_500_000 },
+    ...theirs,
+    price_per_hour_micro: 15e5,
   });
   await window.close();
 });

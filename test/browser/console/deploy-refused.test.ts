@@ -159,7 +159,9 @@ it('has secrets typed again that it has not kept, before it deploys', async () =
   await field('Value').fill('swordfish 2');
   const { env } = await toldOf(deployed());
   expect(Object.fromEntries(env.map(({ key, value }) => [key, value]))).toMatchObject({
-    ...{ MODEL: 'large', TOKEN: 'hidden', PASSWORD: 'swordfish 2' },
+    MODEL: 'large',
+    TOKEN: 'hidden',
+    PASSWORD: 'swordfish 2',
   });
 });
 

@@ -101,7 +101,9 @@ it('deploys with what was typed', async () => {
   await statusIs(renter.api, made?.id ?? '', 'running');
   await page.waitForSelector('text=ssh -p');
   expect(await renter.api.get(`/v1/instances/${made?.id}`)).toMatchObject({
-    ...{ label: 'train-1', disk_gb: 30, max_charge_micro: 3_500_000 },
+    label: 'train-1',
+    disk_gb: 30,
+    max_charge_micro: 35e5,
   });
 });
 

@@ -40,14 +40,25 @@ async function spoil() {
   await agent.connect();
   const offer = await control.offer(agent, 1);
   const template = await api.post<{ id: string }>('/v1/templates', {
-    ...{
-      name: word(64),
-      description: word(900),
-      readme: `# ${word(500)}\n\n[x](javascript:alert(1)) ${sentence}\n\n\`${word(300)}\``,
-    },
-    ...{ image: `registry.example/${'w'.repeat(200)}:1`, onstart: sentence, command: [word(500)] },
-    env: [{ key: word(200).replaceAll('=', '-'), value: `its own ${sentence}` }],
-    ports: [{ port: 80, label: word(64), open_button: true }],
+    name: word(64),
+    description: word(900),
+    readme: `# ${word(500)}\n\n[x](javascript:alert(1)) ${sentence}\n\n\`${word(300)}\``,
+    image: `registry.example/${'w'.repeat(200)}:1`,
+    onstart: sentence,
+    command: [word(500)],
+    env: [
+      {
+        key: word(200).replaceAll('=', '-'),
+        value: `its own ${sentence}`,
+      },
+    ],
+    ports: [
+      {
+        port: 80,
+        label: word(64),
+        open_button: true,
+      },
+    ],
   });
   await api.post('/v1/api-keys', { name: word(64) });
   const body = { offer_id: offer, template_id: template.id, disk_gb: 10, label: word(64) };
@@ -71,22 +82,41 @@ async function spoil() {
   });
   return {
     renter: [
-      ...['/market', `/market?gpu=${encodeURIComponent(word(128))}`, `/deploy?offer=${offer}&template=${template.id}`],
-      ...[
-        '/instances',
-        ...['timeline', 'logs', 'usage', 'cost', 'settings'].map((tab) => `/instances/${id}?tab=${tab}`),
-      ],
-      ...[`/instances/${failing.id}`, '/templates', `/templates/${template.id}`, `/templates/${template.id}/edit`],
-      ...['/billing', '/billing?tab=spend&by=label', '/billing?tab=transactions', '/keys', '/team', '/team/audit'],
-      ...['/webhooks', `/webhooks/${hook.endpoint.id}`, '/profile'],
+      '/market',
+      `/market?gpu=${encodeURIComponent(word(128))}`,
+      `/deploy?offer=${offer}&template=${template.id}`,
+      '/instances',
+      ...['timeline', 'logs', 'usage', 'cost', 'settings'].map((tab) => `/instances/${id}?tab=${tab}`),
+      `/instances/${failing.id}`,
+      '/templates',
+      `/templates/${template.id}`,
+      `/templates/${template.id}/edit`,
+      '/billing',
+      '/billing?tab=spend&by=label',
+      '/billing?tab=transactions',
+      '/keys',
+      '/team',
+      '/team/audit',
+      '/webhooks',
+      `/webhooks/${hook.endpoint.id}`,
+      '/profile',
     ],
     operator: [
-      ...['/operator', '/operator/machines', `/operator/machines/${agent.hostId}`, '/operator/offers'],
-      ...['/operator/offers/prices', '/operator/templates', '/operator/users', '/operator/organizations'],
+      '/operator',
+      '/operator/machines',
+      `/operator/machines/${agent.hostId}`,
+      '/operator/offers',
+      '/operator/offers/prices',
+      '/operator/templates',
+      '/operator/users',
+      '/operator/organizations',
       ...['members', 'instances', 'ledger', 'keys', 'templates', 'machines'].map(
         (tab) => `/operator/organizations/${organizationId}?tab=${tab}`,
       ),
-      ...['/operator/quarantine', '/operator/ignored-stops', '/operator/control-plane', '/operator/audit'],
+      '/operator/quarantine',
+      '/operator/ignored-stops',
+      '/operator/control-plane',
+      '/operator/audit',
     ],
   };
 }
@@ -148,28 +178,20 @@ it('an address can have anything behind it', async () => {
   window.expectComplaints(/40[04]|422/);
   const junk = encodeURIComponent('["<script>",{"__proto__":1}]');
   for (const path of [
-    ...[
-      '/market?count=1e999&sort=__proto__&gpu=%00',
-      `/billing?tab=${junk}&by=constructor&from=0000-99-99&cursor=${junk}`,
-    ],
-    ...[
-      `/billing?tab=spend&from=9999-99-99&to=0000-00-00`,
-      '/billing?tab=transactions&cursor=%22',
-      '/instances/..%2f..?tab=logs',
-    ],
-    ...[
-      '/instances/%2e%2e',
-      `/instances/${junk}`,
-      '/templates?words[]=1&tab=toString',
-      '/team/audit?by=__proto__&action=valueOf',
-    ],
-    ...[
-      `/keys?caps=${junk}`,
-      '/webhooks/x?state=__proto__',
-      `/deploy?offer=${junk}`,
-      '/operator/machines/x',
-      '/webhooks/%F0%9F%98%80',
-    ],
+    '/market?count=1e999&sort=__proto__&gpu=%00',
+    `/billing?tab=${junk}&by=constructor&from=0000-99-99&cursor=${junk}`,
+    `/billing?tab=spend&from=9999-99-99&to=0000-00-00`,
+    '/billing?tab=transactions&cursor=%22',
+    '/instances/..%2f..?tab=logs',
+    '/instances/%2e%2e',
+    `/instances/${junk}`,
+    '/templates?words[]=1&tab=toString',
+    '/team/audit?by=__proto__&action=valueOf',
+    `/keys?caps=${junk}`,
+    '/webhooks/x?state=__proto__',
+    `/deploy?offer=${junk}`,
+    '/operator/machines/x',
+    '/webhooks/%F0%9F%98%80',
   ]) {
     await window.page.goto(path);
     await window.page.waitForSelector('main :is(h1, [role=alert])');

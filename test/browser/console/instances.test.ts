@@ -120,7 +120,8 @@ it('shows what failed first and why, and runs nothing that a name contains', asy
 it('tells of one instance how it is, what it wrote, what it cost and how to reach it', async () => {
   const { page } = window;
   const key = await renter.api.post<{ id: string }>('/v1/ssh-keys', {
-    ...{ name: 'laptop', public_key: makePublicKey('-t', 'ed25519') },
+    name: 'laptop',
+    public_key: makePublicKey('-t', 'ed25519'),
   });
   const { id } = await deploy('train-2', { idle_stop_minutes: 60, ssh_key_id: key.id });
   await statusIs(renter.api, id, 'running');

@@ -102,7 +102,10 @@ it('leads from the sign-in to a running instance by the keyboard alone', async (
   await statusIs(renter.api, made?.id ?? '', 'running');
   await page.waitForSelector('text=ssh -p');
   expect(await renter.api.get(`/v1/instances/${made?.id}`)).toMatchObject({
-    ...{ label: 'train-1', disk_gb: 21, price_per_hour_micro: 1_300_000, max_charge_micro: 3_500_000 },
+    label: 'train-1',
+    disk_gb: 21,
+    price_per_hour_micro: 13e5,
+    max_charge_micro: 35e5,
   });
   await window.close();
 });

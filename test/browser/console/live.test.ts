@@ -100,7 +100,10 @@ it('draws what an instance has used, and has it as a table', async () => {
   const { id } = await renter.api.post<InstanceBody>('/v1/instances', { offer_id, template_id, disk_gb: 10 });
   await statusIs(renter.api, id, 'running');
   agent.points = [20_000, 10_000].map((endedMsAgo) => ({
-    ...{ endedMsAgo, cpuMillis: 2_500, memoryUsedBytes: 2 ** 30, networkInBytes: 10_240 },
+    endedMsAgo,
+    cpuMillis: 2500,
+    memoryUsedBytes: 2 ** 30,
+    networkInBytes: 10240,
     gpus: [{ usePercent: 87 }],
   }));
   const window = await test.open(renter, { timezoneId: 'America/New_York' });
@@ -144,7 +147,10 @@ it('draws each of eight GPUs in a colour of its own, which is seen in either the
   const { id } = await renter.api.post<InstanceBody>('/v1/instances', body);
   await statusIs(renter.api, id, 'running');
   large.points = [20_000, 10_000].map((endedMsAgo) => ({
-    ...{ endedMsAgo, cpuMillis: 2_500, memoryUsedBytes: 2 ** 30, networkInBytes: 10_240 },
+    endedMsAgo,
+    cpuMillis: 2500,
+    memoryUsedBytes: 2 ** 30,
+    networkInBytes: 10240,
     gpus: Array.from({ length: 8 }, (_, index) => ({ usePercent: index * 10 + 1 })),
   }));
   const window = await test.open(renter);

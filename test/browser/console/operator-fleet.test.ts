@@ -27,7 +27,10 @@ async function operatorIn(): Promise<{ window: ConsoleWindow; operator: Renter }
 
 async function deploy(offer_id: string, label: string): Promise<string> {
   const { id } = await renter.api.post<InstanceBody>('/v1/instances', {
-    ...{ offer_id, template_id: templateId, disk_gb: 10, label },
+    offer_id,
+    template_id: templateId,
+    disk_gb: 10,
+    label,
   });
   await statusIs(renter.api, id, 'running');
   return id;

@@ -32,7 +32,11 @@ async function tell(type: string, object: object): Promise<void> {
 
 const paid = (organizationId: string, id: string) =>
   tell('checkout.session.completed', {
-    ...{ id: `cs_${id}`, payment_intent: id, currency: 'usd', amount_total: 2_000, payment_status: 'paid' },
+    id: `cs_${id}`,
+    payment_intent: id,
+    currency: 'usd',
+    amount_total: 2e3,
+    payment_status: 'paid',
     metadata: { gpurent_organization_id: organizationId },
   });
 
@@ -75,8 +79,12 @@ it('shows each payment with its organization, and what of it is in the ledger', 
 it('holds a payout against the ledger, by its id in the address', async () => {
   const { page } = window;
   const moved = (reporting_category: string, dollars: number, source: object | null) => ({
-    ...{ id: `txn_${reporting_category}_${dollars}`, type: reporting_category, reporting_category, source },
-    ...{ amount: dollars * 100, fee: 0 },
+    id: `txn_${reporting_category}_${dollars}`,
+    type: reporting_category,
+    reporting_category,
+    source,
+    amount: dollars * 100,
+    fee: 0,
   });
   const of = (payment_intent: string) => ({ id: `x_${payment_intent}`, payment_intent });
   stripe.payouts.set('po_1', [

@@ -131,8 +131,17 @@ it('makes, changes and withdraws a system template with the editor of renters', 
   await row.getByText('recommended, coming soon').waitFor();
   expect(await listed()).toMatchObject([
     {
-      ...{ description: 'For everybody', visibility: 'system', recommended: true, coming_soon: true },
-      env: [{ key: 'MODE', value: 'fast', secret: false }],
+      description: 'For everybody',
+      visibility: 'system',
+      recommended: true,
+      coming_soon: true,
+      env: [
+        {
+          key: 'MODE',
+          value: 'fast',
+          secret: false,
+        },
+      ],
     },
   ]);
   await row.getByRole('button', { name: 'Withdraw: Official' }).press('Enter');

@@ -61,11 +61,18 @@ it('adds the sign-in of a company, with the organization that its people join, a
   await table.getByText('works, named to everybody').waitFor();
   expect(await issuers()).toMatchObject([
     {
-      ...{ id: 'acme', name: HOSTILE, client_id: 'gpurent', listed: true, has_client_secret: true },
+      id: 'acme',
+      name: HOSTILE,
+      client_id: 'gpurent',
+      listed: true,
+      has_client_secret: true,
       domains: [
         {
-          ...{ domain: 'acme.example', organization_id: renter.organizationId, role: 'viewer' },
-          ...{ passwords_off: false, accept_unverified: true },
+          domain: 'acme.example',
+          organization_id: renter.organizationId,
+          role: 'viewer',
+          passwords_off: false,
+          accept_unverified: true,
         },
       ],
     },

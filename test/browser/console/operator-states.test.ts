@@ -11,9 +11,19 @@ import { growFleet, MACHINE_ID, ORGANIZATION_ID, type FleetSize } from '../../ha
 
 /** 25 of everything. */
 const SIZE: FleetSize = {
-  ...{ machines: 25, organizations: 25, instances: 200, commands: 25, quarantined: 25 },
-  ...{ ignored: 25, credited: 25, templates: 25, payments: 25 },
-  ...{ disputes: 25, suspended: 0, acts: 25, days: 30 },
+  machines: 25,
+  organizations: 25,
+  instances: 200,
+  commands: 25,
+  quarantined: 25,
+  ignored: 25,
+  credited: 25,
+  templates: 25,
+  payments: 25,
+  disputes: 25,
+  suspended: 0,
+  acts: 25,
+  days: 30,
 };
 
 let test: TestConsole;

@@ -77,7 +77,9 @@ it('leads from an empty control plane over one line to a machine that is offered
   const tokens = page.getByRole('table', { name: 'Tokens with which a host can enroll' });
   await tokens.getByRole('row').filter({ hasText: 'any host' }).getByText('0 of 2').waitFor();
   const agent = await FakeAgent.enroll(address, token, {
-    ...{ name: HOSTILE, diskQuota: 'none', now: () => test.control.clock.monotonic() },
+    name: HOSTILE,
+    diskQuota: 'none',
+    now: () => test.control.clock.monotonic(),
   });
   test.control.agents.push(agent);
   const arrived = page.getByRole('region', { name: HOSTILE });
@@ -281,7 +283,9 @@ it('adopts a workload of which only its host knows', async () => {
   await dialog.getByRole('button', { name: 'Adopt' }).click();
   await page.getByText('Nothing is in quarantine').waitFor();
   expect(await renter.api.get(`/v1/instances/${instanceId}`)).toMatchObject({
-    ...{ status: 'running', disk_gb: 50, label: 'found again' },
+    status: 'running',
+    disk_gb: 50,
+    label: 'found again',
   });
   await page.goto(`/operator/machines/${agent.hostId}`);
   await page.getByRole('list', { name: 'GPUs' }).getByText("Renter's organization").waitFor();
@@ -305,8 +309,15 @@ it('asks for the offer and the template that the host names and the restored dat
   const gpuUuids = (agent.inventory['gpus'] as { uuid: string }[]).map(({ uuid }) => uuid);
   const instanceId = randomUUID();
   const origin = sealOrigin(control.core.platform.encryption, {
-    ...{ instance_id: instanceId, organization_id: renter.organizationId, template_id: gone, offer_id: randomUUID() },
-    ...{ label: 'kept', ssh_public_key: '', disk_gb: 40, price_per_hour_micro: 1, storage_price_per_gb_hour_micro: 1 },
+    instance_id: instanceId,
+    organization_id: renter.organizationId,
+    template_id: gone,
+    offer_id: randomUUID(),
+    label: 'kept',
+    ssh_public_key: '',
+    disk_gb: 40,
+    price_per_hour_micro: 1,
+    storage_price_per_gb_hour_micro: 1,
     release_stopped_after_ms: null,
   });
   agent.disconnect();
@@ -326,7 +337,10 @@ it('asks for the offer and the template that the host names and the restored dat
   await dialog.getByRole('button', { name: 'Adopt' }).click();
   await page.getByText('Nothing is in quarantine').waitFor();
   expect(await renter.api.get(`/v1/instances/${instanceId}`)).toMatchObject({
-    ...{ status: 'running', disk_gb: 40, label: 'kept', price_per_hour_micro: 1_000_000 },
+    status: 'running',
+    disk_gb: 40,
+    label: 'kept',
+    price_per_hour_micro: 1e6,
   });
   await window.close();
 });

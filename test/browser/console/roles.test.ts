@@ -51,9 +51,19 @@ it('a viewer sees everything, and no button that changes it', async () => {
   const { window, refused } = await openAs('viewer');
   const found: Record<string, string[]> = {};
   for (const path of [
-    ...['/market', `/deploy?offer=${offer}`, '/instances', `/instances/${id}`, `/instances/${id}?tab=settings`],
-    ...['/templates', `/templates/${template}`, '/templates/new', `/templates/${template}/edit`],
-    ...['/billing', '/keys', '/team', '/webhooks'],
+    '/market',
+    `/deploy?offer=${offer}`,
+    '/instances',
+    `/instances/${id}`,
+    `/instances/${id}?tab=settings`,
+    '/templates',
+    `/templates/${template}`,
+    '/templates/new',
+    `/templates/${template}/edit`,
+    '/billing',
+    '/keys',
+    '/team',
+    '/webhooks',
   ])
     found[path.replace(id, 'ID').replace(template, 'ID').replace(offer, 'ID')] = await buttonsOf(window, path);
   const reach = ['Copy', 'Open in VS Code'];
@@ -88,7 +98,10 @@ it('a member with the role billing is led to the money, and sees no page that on
   window.expectComplaints(/403/);
   expect(await buttonsOf(window, '/billing')).toEqual(['Add money', 'Change the caps']);
   expect(await page.getByRole('navigation', { name: 'Pages' }).getByRole('listitem').allTextContents()).toEqual([
-    ...['Billing', 'Team', 'Keys', 'Account'],
+    'Billing',
+    'Team',
+    'Keys',
+    'Account',
   ]);
   expect(refused).toEqual([]);
   await page.getByText('Your role is not told of changes as they happen').waitFor();

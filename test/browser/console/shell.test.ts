@@ -61,7 +61,8 @@ it('shows what is so without being asked, and says when it hears nothing', async
   });
   const give = (amount_micro: number) =>
     test.control.operator.post(`/v1/operator/organizations/${renter.organizationId}/credits`, {
-      ...{ amount_micro, reason: 'more' },
+      amount_micro,
+      reason: 'more',
     });
   // What happens between the first reads and the opening of the stream is seen, too.
   await window.page.route('**/v1/events', async (route) => {

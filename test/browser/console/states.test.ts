@@ -51,7 +51,10 @@ afterAll(() => test.stop());
 const make = <T = { id: string }>(path: string, body: object) => renter.api.post<T>(path, body);
 const deploy = (number: number) =>
   make<InstanceBody>('/v1/instances', {
-    ...{ offer_id: offer, template_id: template, disk_gb: 10, label: `a-label-as-long-as-they-are ${number}` },
+    offer_id: offer,
+    template_id: template,
+    disk_gb: 10,
+    label: `a-label-as-long-as-they-are ${number}`,
   });
 const makeTemplate = (number: number) =>
   make('/v1/templates', { name: `template ${number}`, image: `image:${number}`, visibility: publicUpTo(20, number) });

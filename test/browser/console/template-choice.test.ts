@@ -33,7 +33,9 @@ it('tells who has made a template, whatever it is called, those of the reader fi
   const { page } = window;
   const templates = page.getByLabel('Template', { exact: true });
   const expected = [
-    ...['Training (only for your organization)', 'shared (public, by your organization)', 'vLLM (by the operator)'],
+    'Training (only for your organization)',
+    'shared (public, by your organization)',
+    'vLLM (by the operator)',
     'Training (public, by “your organization”)',
   ];
   await window.goTo('/market');

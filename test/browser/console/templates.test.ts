@@ -63,9 +63,26 @@ it('makes a template by the keyboard: ports with guards, a secret that is masked
   await page.waitForSelector('text=secret: never shown');
   const [made] = await ownTemplates();
   expect(made).toMatchObject({
-    ...{ name: 'Mine', image: 'registry.example.com/mine:1', registry_private: true, mode: ['ssh'] },
-    ports: [{ port: 8080, protocol: 'http', guard: 'bearer', open_button: false, label: '' }],
-    env: [{ key: 'TOKEN', value: null, secret: true }],
+    name: 'Mine',
+    image: 'registry.example.com/mine:1',
+    registry_private: true,
+    mode: ['ssh'],
+    ports: [
+      {
+        port: 8080,
+        protocol: 'http',
+        guard: 'bearer',
+        open_button: false,
+        label: '',
+      },
+    ],
+    env: [
+      {
+        key: 'TOKEN',
+        value: null,
+        secret: true,
+      },
+    ],
   });
   expect(await page.content()).not.toContain('hush');
   await window.close();
@@ -166,7 +183,9 @@ it('finds, duplicates and deactivates', async () => {
 
 it('lets nobody edit a template who only has the name of its publisher', async () => {
   const { id } = await renter.api.post<Template>('/v1/templates', {
-    ...{ name: 'Shared', image: 'registry.example/shared:1', visibility: 'public' },
+    name: 'Shared',
+    image: 'registry.example/shared:1',
+    visibility: 'public',
   });
   const { name } = await renter.api.get<{ name: string }>('/v1/orgs/current');
   const namesake = await test.control.renter();

@@ -118,7 +118,9 @@ export class Marketplace {
       const request = { offer_id: offer.id, template_id: this.templateId, disk_gb: 10 + (this.offers++ % 90) };
       const { instance } = deploy(platform, this.callers[who], {
         ...request,
-        ...{ label: null, ssh_key_id: null, env_overrides: [] },
+        label: null,
+        ssh_key_id: null,
+        env_overrides: [],
       });
       const rates = { gpuRate: BigInt(gpuRate), diskRate: BigInt(storageRate * instance.disk_gb) };
       const nothing = {
@@ -270,12 +272,19 @@ export class Marketplace {
   boot(): void {
     if (this.running) return;
     const config = {
-      ...{ httpAddress: '', grpcAddress: '' },
+      httpAddress: '',
+      grpcAddress: '',
       tls: PLAIN_TEXT,
       database: this.database,
       secretKey: Buffer.alloc(32, 7),
-      ...{ logLevel: 'silent', logFormat: null },
-      rateLimits: { perAddress: 1, perCredential: 1, attemptsPerAddress: 1, attemptsPerAccount: 1 },
+      logLevel: 'silent',
+      logFormat: null,
+      rateLimits: {
+        perAddress: 1,
+        perCredential: 1,
+        attemptsPerAddress: 1,
+        attemptsPerAccount: 1,
+      },
     };
     const defer = (run: () => void) => void this.deferred.push(run);
     this.running = createControlPlane(config, silentLogger, { clock: this.clock, defer });
@@ -389,8 +398,9 @@ export class Marketplace {
         dockerAvailable: true,
         gpus: this.workloads.gpus,
         running,
-        diskFreeGb: 1000,
-        ...{ obstacle: '', atMs: 0 },
+        diskFreeGb: 1e3,
+        obstacle: '',
+        atMs: 0,
       });
     }
     if (runsWorkers) workers.runAll();

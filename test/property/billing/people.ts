@@ -38,7 +38,8 @@ export function addPeople(
     userId,
     email,
     isOperator: true,
-    ...{ isWithFactor: false, lacksFactor: false },
+    isWithFactor: false,
+    lacksFactor: false,
     organizationId,
     role,
   };
@@ -54,7 +55,14 @@ export function addPeople(
 function addKey(platform: Platform, renter: SessionCaller): ApiKeyCaller {
   const { key } = platform.store.transact((tx) => createApiKey(platform, tx, renter, { name: 'key', kind: 'team' }));
   return {
-    ...{ kind: 'api_key', keyId: key.id, keyKind: 'team', isReadOnly: false, name: key.name, prefix: key.prefix },
-    ...{ creatorId: renter.userId, creatorEmail: renter.email, organizationId: renter.organizationId },
+    kind: 'api_key',
+    keyId: key.id,
+    keyKind: 'team',
+    isReadOnly: false,
+    name: key.name,
+    prefix: key.prefix,
+    creatorId: renter.userId,
+    creatorEmail: renter.email,
+    organizationId: renter.organizationId,
   };
 }

@@ -25,7 +25,13 @@ interface FakeRun {
 }
 
 export const NOTHING = {
-  ...{ runId: '', runningMs: 0, sshPort: 0, jupyterUrl: '', openUrl: '', image: '', exit: undefined },
+  runId: '',
+  runningMs: 0,
+  sshPort: 0,
+  jupyterUrl: '',
+  openUrl: '',
+  image: '',
+  exit: undefined,
   sshSilent: false,
   sshHostKey: '',
 };

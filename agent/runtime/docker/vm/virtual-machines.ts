@@ -102,7 +102,11 @@ export class VirtualMachines implements WorkloadKind {
     const passed = await this.parts.passthrough.devices(spec.gpuUuids);
     const options = vmOptions(spec, {
       ...this.parts.host,
-      ...{ info, disk, size, accelerator, network },
+      info,
+      disk,
+      size,
+      accelerator,
+      network,
       stopSeconds: this.parts.settings.stopSeconds,
       graceS: this.graceS,
       openFiles: await openFilesLimit(),

@@ -31,7 +31,8 @@ export function OrganizationMenu({ me }: { me: Me }) {
   const pages = isForOperators(path) ? PAGES : PAGES.slice(4);
   const chosen = memberships.find(({ organization_id }) => organization_id === active);
   const choices = memberships.map(({ organization_id, name, role }) => ({
-    ...{ value: organization_id, label: `${name} (${role})` },
+    value: organization_id,
+    label: `${name} (${role})`,
   }));
   return (
     <Menu label={<span className={styles.name}>{chosen?.name ?? 'No organization'}</span>}>

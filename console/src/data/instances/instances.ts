@@ -20,8 +20,14 @@ export function costNow(instance: DiskTerms & Pick<Instance, 'status' | 'price_p
 
 /** Which instances one looks at first: those that failed, those under way, running ones, stopped ones, and what is gone. */
 const NEED: Readonly<Record<Instance['status'], Need>> = {
-  ...{ error: 'failed', creating: 'under way', starting: 'under way', stopping: 'under way', destroying: 'under way' },
-  ...{ running: 'running', stopped: 'stopped', destroyed: 'destroyed' },
+  error: 'failed',
+  creating: 'under way',
+  starting: 'under way',
+  stopping: 'under way',
+  destroying: 'under way',
+  running: 'running',
+  stopped: 'stopped',
+  destroyed: 'destroyed',
 } as const;
 export const NEEDS = ['failed', 'under way', 'running', 'stopped', 'destroyed'] as const;
 export type Need = (typeof NEEDS)[number];

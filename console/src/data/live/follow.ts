@@ -67,7 +67,8 @@ async function followOnce(queries: QueryClient, tell: Tell, signal: AbortSignal)
   };
   const after = connectionNow().state === 'connecting' ? startNow()?.after : undefined;
   const events = api.events({
-    ...{ signal, onConnection: (isOpen: boolean) => void onConnection(isOpen) },
+    signal,
+    onConnection: (isOpen: boolean) => void onConnection(isOpen),
     ...(after !== undefined && { after }),
   });
   isFromStart = after !== undefined;

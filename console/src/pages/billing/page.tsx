@@ -15,10 +15,14 @@ import { TransactionsTab } from './transactions-tab.js';
 
 const route = getRouteApi('/billing');
 const TITLES: Readonly<Record<Tab, string>> = {
-  ...{ overview: 'Overview', spend: 'Where it went', transactions: 'Transactions' },
+  overview: 'Overview',
+  spend: 'Where it went',
+  transactions: 'Transactions',
 };
 const CONTENT: Readonly<Record<Tab, () => React.JSX.Element>> = {
-  ...{ overview: Overview, spend: SpendTab, transactions: TransactionsTab },
+  overview: Overview,
+  spend: SpendTab,
+  transactions: TransactionsTab,
 };
 
 export default function BillingPage() {
@@ -27,7 +31,9 @@ export default function BillingPage() {
   const mayPay = may(user, 'change_money');
   const Content = CONTENT[tab];
   const tabs = TABS.map((each) => ({
-    ...{ title: TITLES[each], isActive: each === tab, to: '/billing' as const },
+    title: TITLES[each],
+    isActive: each === tab,
+    to: '/billing' as const,
     search: each === 'overview' ? {} : { tab: each },
   }));
   return (

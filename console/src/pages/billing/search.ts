@@ -32,8 +32,10 @@ export function billingSearch(given: Record<string, unknown>): BillingSearch {
     tab: wordIn(TABS, given['tab']),
     by: wordIn(GROUPS, given['by']),
     kind: wordIn(KINDS, given['kind']),
-    ...{ from: dayIn(given['from']), to: dayIn(given['to']) },
-    ...{ instance: textIn(given['instance']), cursor: textIn(given['cursor']) },
+    from: dayIn(given['from']),
+    to: dayIn(given['to']),
+    instance: textIn(given['instance']),
+    cursor: textIn(given['cursor']),
     checkout: wordIn(CHECKOUTS, given['checkout']),
     pay: given['pay'] === true ? (true as const) : undefined,
   });

@@ -16,8 +16,12 @@ import { sumOf, type Sum } from './sums.js';
 
 const route = getRouteApi('/billing');
 const TITLES: Readonly<Record<Group, string>> = {
-  ...{ instance: 'instance', template: 'template', api_key: 'API key', member: 'who has deployed' },
-  ...{ label: 'label', day: 'day' },
+  instance: 'instance',
+  template: 'template',
+  api_key: 'API key',
+  member: 'who has deployed',
+  label: 'label',
+  day: 'day',
 };
 const CHOICES = GROUPS.map((value) => ({ value, label: TITLES[value] }));
 const NAMELESS: Readonly<Partial<Record<Group, string>>> = { api_key: 'without an API key', label: 'without a label' };

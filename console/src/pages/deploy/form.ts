@@ -35,7 +35,12 @@ export const MOST_DISK = 20_000;
 const USUAL_DISK = 20;
 
 export const EMPTY_FORM: DeployForm = {
-  ...{ label: '', sshKey: '', isKeyChosen: false, overrides: {}, added: [], limits: NO_LIMITS },
+  label: '',
+  sshKey: '',
+  isKeyChosen: false,
+  overrides: {},
+  added: [],
+  limits: NO_LIMITS,
 };
 
 /** Returns the size of the disk in GB: what was typed, else the usual one or what the machine has free. */
@@ -121,13 +126,21 @@ export function requestOf(form: ShownForm, offer_id: string, template: Template)
   if (isFaulty(faultsOf(form, template))) return undefined;
   const changed = template.env.map(({ key, secret }) => ({ key, value: overrideOf(form, template, key), secret }));
   return {
-    ...{ offer_id, template_id: template.id, disk_gb: Number(form.disk) },
+    offer_id,
+    template_id: template.id,
+    disk_gb: Number(form.disk),
     label: form.label.trim() === '' ? null : form.label.trim(),
     ssh_key_id: form.sshKey === '' ? null : form.sshKey,
     ...toLimits(form.limits),
     env_overrides: [
       ...changed.filter(({ value }) => value !== ''),
-      ...form.added.filter(({ key }) => key !== '').map(({ key, value, secret }) => ({ key, value, secret })),
+      ...form.added
+        .filter(({ key }) => key !== '')
+        .map(({ key, value, secret }) => ({
+          key,
+          value,
+          secret,
+        })),
     ],
   };
 }

@@ -57,9 +57,9 @@ function Form() {
     <div className={styles.deploy}>
       <div>
         {known.error && <ErrorBox error={known.error} retry={known.readAgain} />}
-        <TemplateSection {...{ template, templates, hasMore }} machine={offer?.machine} />
-        <MachineSection {...{ template, offer, error }} readAgain={() => void refetch()} />
-        <Fields {...{ offer, template, keys }} form={chosen} faults={faults} onChange={change} />
+        <TemplateSection template={template} templates={templates} hasMore={hasMore} machine={offer?.machine} />
+        <MachineSection template={template} offer={offer} error={error} readAgain={() => void refetch()} />
+        <Fields offer={offer} template={template} keys={keys} form={chosen} faults={faults} onChange={change} />
       </div>
       <Summary
         request={request}

@@ -83,14 +83,20 @@ function AfterFailure({ instance, mayDeploy }: { instance: Instance; mayDeploy: 
 }
 
 const TITLES: Readonly<Record<Tab, string>> = {
-  ...{ timeline: 'Timeline', logs: 'Logs', usage: 'Usage', cost: 'Cost', settings: 'Settings' },
+  timeline: 'Timeline',
+  logs: 'Logs',
+  usage: 'Usage',
+  cost: 'Cost',
+  settings: 'Settings',
 };
 
 function Tabs({ instance }: { instance: Instance }) {
   const { tab = 'timeline' } = route.useSearch();
   const params = { id: instance.id };
   const tabs = TABS.map((each) => ({
-    ...{ title: TITLES[each], to: '/instances/$id' as const, params },
+    title: TITLES[each],
+    to: '/instances/$id' as const,
+    params,
     search: each === 'timeline' ? {} : { tab: each },
     isActive: each === tab,
   }));

@@ -19,7 +19,7 @@ const ACTIONS = [
   { value: 'start', label: 'Start' },
   { value: 'stop', label: 'Stop' },
 ] as const;
-const NEW_ENTRY: Entry = { action: 'stop', days: [...DAYS.slice(0, 5)], at: '18:00' };
+const NEW_ENTRY: Entry = { action: 'stop', days: DAYS.slice(0, 5), at: '18:00' };
 const MOST_ENTRIES = 20;
 
 /** The time zone of this browser. */
@@ -31,7 +31,7 @@ export function ScheduleForm({ id, mayChange }: { id: string; mayChange: boolean
   return (
     <Section title="Schedule">
       <Loaded query={query} rows={1}>
-        {(schedule) => <Entries {...{ id, schedule, mayChange }} />}
+        {(schedule) => <Entries id={id} schedule={schedule} mayChange={mayChange} />}
       </Loaded>
     </Section>
   );

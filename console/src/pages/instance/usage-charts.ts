@@ -4,7 +4,9 @@ import { duration } from '../../data/values/times.js';
 
 const HOUR_SECONDS = 3_600;
 const SECONDS: Readonly<Record<Usage['window'], number>> = {
-  ...{ '1h': HOUR_SECONDS, '24h': 24 * HOUR_SECONDS, '90d': 90 * 24 * HOUR_SECONDS },
+  '1h': HOUR_SECONDS,
+  '24h': 24 * HOUR_SECONDS,
+  '90d': 90 * 24 * HOUR_SECONDS,
 };
 
 /** Returns the first and the last second of a window that ends now. */
@@ -38,24 +40,50 @@ export function chartsOf(usage: Usage): ChartOf[] {
   const charts: ChartOf[] = [
     { title: 'GPU use', lines: perGpu((gpu) => gpu.use_percent), unit: percent, max: 100 },
     {
-      ...{ title: 'GPU memory', unit: bytes, steps: 'binary' },
+      title: 'GPU memory',
+      unit: bytes,
+      steps: 'binary',
       lines: [...perGpu((gpu) => gpu.memory_used_bytes), ...totalOf(gpus)],
     },
     { title: 'GPU power', lines: perGpu((gpu) => gpu.power_watts), unit: watts },
     { title: 'CPU', lines: [{ name: 'used', values: usage.cpu_cores }, limit(usage.cpu_limit_cores)], unit: cores },
     {
-      ...{ title: 'Memory', unit: bytes, steps: 'binary' },
-      lines: [{ name: 'used', values: usage.memory_used_bytes }, limit(usage.memory_limit_bytes)],
-    },
-    {
-      ...{ title: 'Disk', unit: bytes, steps: 'binary' },
-      lines: [{ name: 'used', values: usage.disk_used_bytes }, limit(usage.disk_limit_bytes)],
-    },
-    {
-      ...{ title: `Network, mean of ${duration(usage.resolution_seconds * 1_000)}`, unit: perSecond, steps: 'binary' },
+      title: 'Memory',
+      unit: bytes,
+      steps: 'binary',
       lines: [
-        { name: 'in', values: usage.network_in_bytes.map(ofSecond) },
-        { name: 'out', values: usage.network_out_bytes.map(ofSecond) },
+        {
+          name: 'used',
+          values: usage.memory_used_bytes,
+        },
+        limit(usage.memory_limit_bytes),
+      ],
+    },
+    {
+      title: 'Disk',
+      unit: bytes,
+      steps: 'binary',
+      lines: [
+        {
+          name: 'used',
+          values: usage.disk_used_bytes,
+        },
+        limit(usage.disk_limit_bytes),
+      ],
+    },
+    {
+      title: `Network, mean of ${duration(usage.resolution_seconds * 1e3)}`,
+      unit: perSecond,
+      steps: 'binary',
+      lines: [
+        {
+          name: 'in',
+          values: usage.network_in_bytes.map(ofSecond),
+        },
+        {
+          name: 'out',
+          values: usage.network_out_bytes.map(ofSecond),
+        },
       ],
     },
   ];
@@ -67,7 +95,8 @@ export function chartsOf(usage: Usage): ChartOf[] {
 /** The memory of a GPU: one line, because the GPUs of an offer are of one model. */
 function totalOf(gpus: Usage['gpus']): ChartOf['lines'] {
   return gpus.slice(0, 1).map((gpu) => ({
-    ...{ name: gpus.length === 1 ? 'total' : 'total of each', values: gpu.memory_total_bytes },
+    name: gpus.length === 1 ? 'total' : 'total of each',
+    values: gpu.memory_total_bytes,
   }));
 }
 

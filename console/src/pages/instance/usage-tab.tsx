@@ -33,8 +33,14 @@ export function UsageTab({ instance: { id } }: { instance: Instance }) {
       <TabLinks
         label="Time"
         tabs={WINDOWS.map((each) => ({
-          ...{ title: TITLES[each], isActive: each === window, to: '/instances/$id', params: { id } },
-          search: { tab: 'usage' as const, window: each },
+          title: TITLES[each],
+          isActive: each === window,
+          to: '/instances/$id',
+          params: { id },
+          search: {
+            tab: 'usage' as const,
+            window: each,
+          },
         }))}
       />
       <Loaded query={query} rows={6}>

@@ -10,7 +10,10 @@ export interface Group<Item> {
 }
 
 const TITLES: Readonly<Record<Need, string>> = {
-  ...{ failed: 'Failed: look at these', 'under way': 'Under way', running: 'Running', stopped: 'Stopped' },
+  failed: 'Failed: look at these',
+  'under way': 'Under way',
+  running: 'Running',
+  stopped: 'Stopped',
   destroyed: 'Destroyed',
 };
 

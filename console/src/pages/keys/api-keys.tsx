@@ -70,7 +70,8 @@ function MadeSecret({ made: { key, secret }, onClose }: { made: MadeKey; onClose
     <SecretDialog
       title="Copy the secret of the API key now"
       label={`The secret of ${key.name}`}
-      {...{ secret, onClose }}
+      secret={secret}
+      onClose={onClose}
     >
       <p>
         A program that has this secret acts as <strong className={styles.name}>{key.name}</strong>. Nobody can read it

@@ -16,7 +16,11 @@ export interface KeyDraft {
 }
 
 export const NEW_KEY: KeyDraft = {
-  ...{ name: '', kind: 'personal', isReadOnly: false, addresses: '', days: '' },
+  name: '',
+  kind: 'personal',
+  isReadOnly: false,
+  addresses: '',
+  days: '',
   caps: NO_CAP_TEXTS,
 };
 
@@ -33,7 +37,9 @@ export function keyBodyOf({ name, kind, isReadOnly, addresses, days, caps }: Key
   const spend = capsIn(caps);
   const isCapped = spend !== undefined && Object.values(spend).some((cap) => cap !== null);
   return {
-    ...{ name: name.trim(), kind, read_only: isReadOnly },
+    name: name.trim(),
+    kind,
+    read_only: isReadOnly,
     ...(allowed.length > 0 ? { allowed_addresses: allowed } : {}),
     ...(days === '' ? {} : { expires_at: new Date(now + Number(days) * DAY_MS).toISOString() }),
     ...(isCapped ? { spend_caps: spend } : {}),

@@ -14,7 +14,7 @@ export function Nothing({ templateId }: { templateId: string | undefined }) {
   if (filtersOf(search).length === 0)
     return <Empty title="Nothing is free at present">What others give back appears here by itself.</Empty>;
   return (
-    <Empty title="Nothing is free that is like this" action={<Looser {...{ search, templateId }} />}>
+    <Empty title="Nothing is free that is like this" action={<Looser search={search} templateId={templateId} />}>
       What others give back, and is like this, appears here by itself.
     </Empty>
   );

@@ -30,7 +30,7 @@ export default function MarketPage() {
       {search.template !== undefined && isPending ? (
         <Skeleton rows={8} />
       ) : (
-        <Market wanted={wantedOf(search, template?.id)} {...{ template, templates, hasMore }} />
+        <Market wanted={wantedOf(search, template?.id)} template={template} templates={templates} hasMore={hasMore} />
       )}
     </Page>
   );
@@ -52,7 +52,7 @@ function Market({ wanted, template, templates, hasMore }: MarketProps) {
       <Loaded query={counts} rows={2}>
         {(counted) => (
           <>
-            <Filters counts={counted} {...{ templates, hasMore }} />
+            <Filters counts={counted} templates={templates} hasMore={hasMore} />
             <p className={styles.count} role="status">
               {wordsOf(counted, template)}
             </p>

@@ -18,7 +18,9 @@ export function FirstMinutes() {
         title="To the first rented instance, in four steps"
         tasks={[
           {
-            ...{ title: 'Add a machine', isDone: done.hasMachine, words: MACHINE_WORDS },
+            title: 'Add a machine',
+            isDone: done.hasMachine,
+            words: MACHINE_WORDS,
             button: (kind) => (
               <LinkButton kind={kind} to="/operator/machines/new">
                 Add a machine
@@ -26,7 +28,9 @@ export function FirstMinutes() {
             ),
           },
           {
-            ...{ title: 'Offer its GPUs', isDone: done.hasOffer, words: OFFER_WORDS },
+            title: 'Offer its GPUs',
+            isDone: done.hasOffer,
+            words: OFFER_WORDS,
             button: (kind) => (
               <LinkButton kind={kind} to="/operator/offers" search={{ machine: '' }}>
                 Make an offer
@@ -34,7 +38,9 @@ export function FirstMinutes() {
             ),
           },
           {
-            ...{ title: 'Make a template', isDone: done.hasTemplate, words: TEMPLATE_WORDS },
+            title: 'Make a template',
+            isDone: done.hasTemplate,
+            words: TEMPLATE_WORDS,
             button: (kind) => (
               <LinkButton kind={kind} to="/operator/templates/new">
                 Make a template
@@ -42,11 +48,9 @@ export function FirstMinutes() {
             ),
           },
           {
-            ...{
-              title: 'Grant credit',
-              isDone: done.hasCredit,
-              words: <CreditWords byInvitation={signsUpByInvitation} />,
-            },
+            title: 'Grant credit',
+            isDone: done.hasCredit,
+            words: <CreditWords byInvitation={signsUpByInvitation} />,
             button: (kind) => (
               <LinkButton kind={kind} to="/operator/organizations">
                 Choose an organization

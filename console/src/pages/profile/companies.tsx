@@ -59,7 +59,8 @@ function Unlink({ account }: { account: LinkedAccount }) {
   return (
     <ConfirmButton
       label="Unlink"
-      {...{ about, title: `Unlink ${about}` }}
+      about={about}
+      title={`Unlink ${about}`}
       act={() => api.delete('/v1/me/identities/{id}', { params: { path: { id } } })}
       old={[linkedAccounts.queryKey]}
     >

@@ -67,7 +67,9 @@ function End({ session }: { session: Session }) {
   return (
     <ConfirmButton
       label="End"
-      {...{ about, title: `End the session of ${about}`, old: OLD }}
+      about={about}
+      title={`End the session of ${about}`}
+      old={OLD}
       act={() => api.delete('/v1/auth/sessions/{id}', { params: { path: { id } } })}
     >
       <p>Whoever uses it has to sign in again. If that is not you, change your password.</p>

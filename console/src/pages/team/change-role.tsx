@@ -28,7 +28,7 @@ export function ChangeRole({ member, isMe }: ChangeProps) {
         Change role
       </LinkButton>
       <Dialog title={`Change the role of ${email}`} isOpen={changed === id} onClose={close}>
-        <ChangeForm {...{ member, isMe, close }} />
+        <ChangeForm member={member} isMe={isMe} close={close} />
       </Dialog>
     </>
   );

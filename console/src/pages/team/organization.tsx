@@ -35,7 +35,10 @@ export function OrganizationName({ name }: { name: string }) {
       <p>{name}</p>
       {isOpen && (
         <NameDialog
-          {...{ title: 'Rename the organization', verb: 'Rename', name, act: rename }}
+          title="Rename the organization"
+          verb="Rename"
+          name={name}
+          act={rename}
           onClose={() => setOpen(false)}
         />
       )}
@@ -68,7 +71,10 @@ export function NewOrganization() {
       </Button>
       {isOpen && (
         <NameDialog
-          {...{ title: 'New organization', verb: 'Create', name: '', act: create }}
+          title="New organization"
+          verb="Create"
+          name=""
+          act={create}
           hint="It has a balance, members and instances of its own. You are its admin."
           onClose={() => setOpen(false)}
         />
@@ -96,19 +102,19 @@ export function SecondFactorDemand({ name }: { name: string }) {
             )}
             {required ? (
               <ConfirmButton
-                {...{ old, label: 'Demand none', title: `Let members of ${name} in without a second factor` }}
+                old={old}
+                label="Demand none"
+                title={`Let members of ${name} in without a second factor`}
                 act={put(false)}
               >
                 <p>A password alone is enough then for everything that belongs to the organization.</p>
               </ConfirmButton>
             ) : (
               <ConfirmButton
-                {...{
-                  old,
-                  label: 'Demand one',
-                  kind: 'main',
-                  title: `Demand a second factor of all members of ${name}`,
-                }}
+                old={old}
+                label="Demand one"
+                kind="main"
+                title={`Demand a second factor of all members of ${name}`}
                 act={put(true)}
               >
                 <p>

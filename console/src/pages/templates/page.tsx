@@ -20,7 +20,10 @@ import { TemplateRow } from './template-row.js';
 
 const route = getRouteApi('/templates');
 const TITLES: Readonly<Record<Tab, string>> = {
-  ...{ recommended: 'Recommended', organization: 'Your organization', system: "The operator's", public: 'Public' },
+  recommended: 'Recommended',
+  organization: 'Your organization',
+  system: "The operator's",
+  public: 'Public',
 };
 
 /** Those that the organization has made, also those that it has published, and that have some words in them. */
@@ -37,7 +40,9 @@ export default function TemplatesPage() {
   const query = useInfiniteQuery(tab === 'organization' ? ownTemplates(words) : templatesIn(tab, words));
   const mayChange = may(useQuery(me).data, 'change');
   const tabs = [undefined, ...TABS].map((each) => ({
-    ...{ title: each === undefined ? 'All' : TITLES[each], isActive: each === tab, to: '/templates' as const },
+    title: each === undefined ? 'All' : TITLES[each],
+    isActive: each === tab,
+    to: '/templates' as const,
     search: each === undefined ? {} : { tab: each },
   }));
   return (
@@ -69,7 +74,7 @@ export default function TemplatesPage() {
         </Field>
       </div>
       <Loaded query={query} rows={6}>
-        {(list) => <List items={itemsOf(list)} {...{ tab, words, mayChange }} />}
+        {(list) => <List items={itemsOf(list)} tab={tab} words={words} mayChange={mayChange} />}
       </Loaded>
       <Older query={query}>Show more</Older>
     </Page>
@@ -84,7 +89,7 @@ interface ListProps {
 }
 
 function List({ items, tab, words, mayChange }: ListProps) {
-  if (items.length === 0) return <NoTemplates {...{ tab, words, mayChange }} />;
+  if (items.length === 0) return <NoTemplates tab={tab} words={words} mayChange={mayChange} />;
   return (
     <ul className={styles.list}>
       {items.map((item) => (

@@ -9,7 +9,8 @@ export function TemplateRow({ template }: { template: Template }) {
   const marks = [
     ...(recommended ? ['recommended'] : []),
     ...(coming_soon ? ['coming soon'] : []),
-    ...[kind === 'vm' ? 'virtual machine' : 'container', ...mode],
+    kind === 'vm' ? 'virtual machine' : 'container',
+    ...mode,
   ];
   return (
     <li className={styles.row}>

@@ -20,8 +20,12 @@ export function EndpointDialog({ onCreated, onClose }: Props) {
   return (
     <Dialog title="New endpoint" isOpen onClose={onClose}>
       <EndpointForm
-        {...{ draft: 'webhook', before: NOTHING, verb: 'Create', isBusy: create.isPending }}
-        {...{ error: create.error, onClose }}
+        draft="webhook"
+        before={NOTHING}
+        verb="Create"
+        isBusy={create.isPending}
+        error={create.error}
+        onClose={onClose}
         onSubmit={create.mutate}
       />
     </Dialog>

@@ -5,7 +5,7 @@ import { SecretDialog } from '../../parts/controls/secret-dialog.js';
 export function Secret(props: { title: string; secret: string; onClose: () => void; children?: ReactNode }) {
   const { title, secret, onClose, children } = props;
   return (
-    <SecretDialog label="Secret" {...{ title, secret, onClose }}>
+    <SecretDialog label="Secret" title={title} secret={secret} onClose={onClose}>
       <p>
         Each message is signed with this secret, as the Standard Webhooks specification says. It is shown only now: give
         it to your program.

@@ -58,7 +58,7 @@ export function Chart({ title, at, lines, unit, max, steps, byDay = false, stepS
         <span key={name} className={styles[name]} data-colour={name} hidden />
       ))}
       <div ref={place} className={styles.place} aria-hidden="true" />
-      <Values {...{ title, at, lines, unit, nameOf }} />
+      <Values title={title} at={at} lines={lines} unit={unit} nameOf={nameOf} />
     </figure>
   );
 }
@@ -96,7 +96,9 @@ function plotOf({ colourOf, axis }: Look, props: PlotProps): Plot {
     axes: [
       { ...axis, values: ticksOf },
       {
-        ...{ ...axis, size: 68, values: (_plot: UPlot, ticks: number[]) => ticks.map(unit) },
+        ...axis,
+        size: 68,
+        values: (_plot: UPlot, ticks: number[]) => ticks.map(unit),
         ...(steps === undefined ? {} : { incrs: STEPS[steps] }),
       },
     ],
@@ -106,7 +108,10 @@ function plotOf({ colourOf, axis }: Look, props: PlotProps): Plot {
           seconds === null ? '' : nameOf(new Date(seconds * 1_000).toISOString()),
       },
       ...lines.map(({ name }, index) => ({
-        ...{ label: name, stroke: colourOf(COLOURS[index % COLOURS.length] ?? ''), width: 2, points: { show: false } },
+        label: name,
+        stroke: colourOf(COLOURS[index % COLOURS.length] ?? ''),
+        width: 2,
+        points: { show: false },
         ...(index < COLOURS.length ? {} : { dash: DASH }),
         value: (_plot: UPlot, value: number | null) => (value === null ? '' : unit(value)),
       })),

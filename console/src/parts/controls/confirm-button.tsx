@@ -37,7 +37,12 @@ export function ConfirmButton({ label, about, title, kind = 'danger', act, old, 
         {label}
       </Button>
       <Confirm
-        {...{ title, kind, isOpen, error: acting.error, verb: label, isBusy: acting.isPending }}
+        title={title}
+        kind={kind}
+        isOpen={isOpen}
+        error={acting.error}
+        verb={label}
+        isBusy={acting.isPending}
         onConfirm={() => acting.mutate()}
         onClose={() => setOpen(false)}
       >

@@ -26,7 +26,8 @@ export function Field({ label, hint, name, error: found, children }: FieldProps)
   const error = found ?? refused;
   const described = [hint !== undefined && `${id}-hint`, error !== undefined && `${id}-error`].filter(Boolean);
   const tied = {
-    ...{ id, name },
+    id,
+    name,
     'aria-describedby': described.length > 0 ? described.join(' ') : undefined,
     'aria-invalid': error === undefined ? undefined : (true as const),
   };

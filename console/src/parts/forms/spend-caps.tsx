@@ -24,19 +24,25 @@ const CAPS: readonly {
   each: string;
 }[] = [
   {
-    ...{ name: 'burn_per_hour_micro', used: 'present_burn_per_hour_micro', title: 'Burn per hour' },
+    name: 'burn_per_hour_micro',
+    used: 'present_burn_per_hour_micro',
+    title: 'Burn per hour',
     words: hourlyMoney,
     each: '',
     hint: 'A deploy or a start that would cost more is refused.',
   },
   {
-    ...{ name: 'day_micro', used: 'spent_day_micro', title: 'Spent on this day (UTC)' },
+    name: 'day_micro',
+    used: 'spent_day_micro',
+    title: 'Spent on this day (UTC)',
     words: exactMoney,
     each: ' a day',
     hint: 'When it is used up, running instances are stopped. Their disks are kept and charged.',
   },
   {
-    ...{ name: 'month_micro', used: 'spent_month_micro', title: 'Spent in this month (UTC)' },
+    name: 'month_micro',
+    used: 'spent_month_micro',
+    title: 'Spent in this month (UTC)',
     words: exactMoney,
     each: ' a month',
     hint: 'As for the day.',

@@ -33,7 +33,9 @@ function FirstSteps() {
               title="Your first instance, in three steps"
               tasks={[
                 {
-                  ...{ title: 'Add your SSH key', isDone: has.length > 0, words: KEY_WORDS },
+                  title: 'Add your SSH key',
+                  isDone: has.length > 0,
+                  words: KEY_WORDS,
                   button: (kind) => (
                     <LinkButton to="/keys" search={{ add: 'ssh' }} kind={kind}>
                       Add a key
@@ -41,7 +43,8 @@ function FirstSteps() {
                   ),
                 },
                 {
-                  ...{ title: 'Add money', isDone: balance_micro > 0 },
+                  title: 'Add money',
+                  isDone: balance_micro > 0,
                   words: <MoneyWords micro={balance_micro} mayPay={mayPay} />,
                   ...(mayPay && {
                     button: (kind: 'main' | 'quiet') => (
@@ -52,7 +55,9 @@ function FirstSteps() {
                   }),
                 },
                 {
-                  ...{ title: 'Choose a machine', isDone: false, words: MACHINE_WORDS },
+                  title: 'Choose a machine',
+                  isDone: false,
+                  words: MACHINE_WORDS,
                   button: (kind) => (
                     <LinkButton to="/market" kind={kind}>
                       See what is free

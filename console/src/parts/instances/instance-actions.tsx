@@ -43,13 +43,11 @@ export function InstanceActions({ instance }: { instance: Instance }) {
       </div>
       {asked === undefined && act.error && <ErrorBox error={act.error} />}
       <Confirm
-        {...{
-          isOpen: asked !== undefined,
-          isBusy: act.isPending,
-          error: act.error,
-          onConfirm: confirm,
-          onClose: close,
-        }}
+        isOpen={asked !== undefined}
+        isBusy={act.isPending}
+        error={act.error}
+        onConfirm={confirm}
+        onClose={close}
         title={asked === 'stop' ? stopTitle(instance) : destroyTitle(instance)}
         verb={VERBS[asked ?? 'destroy']}
       >

@@ -31,7 +31,11 @@ export function BasicFields({ owner, draft, faults, change }: FieldsProps & { ow
           />
         )}
       </Field>
-      {owner === 'organization' ? <Visibility {...{ draft, change }} /> : <Listing {...{ draft, change }} />}
+      {owner === 'organization' ? (
+        <Visibility draft={draft} change={change} />
+      ) : (
+        <Listing draft={draft} change={change} />
+      )}
       <div className={styles.wide}>
         <Field name="description" label="Purpose" hint="One line, for the list.">
           {(tied) => (
@@ -90,8 +94,8 @@ export function BasicFields({ owner, draft, faults, change }: FieldsProps & { ow
           />
         )}
       </Field>
-      <Modes {...{ draft, change }} />
-      <Scripts {...{ draft, change }} />
+      <Modes draft={draft} change={change} />
+      <Scripts draft={draft} change={change} />
     </div>
   );
 }

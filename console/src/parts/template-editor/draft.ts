@@ -64,28 +64,59 @@ type Content = Pick<
   Pick<Template, 'onstart' | 'readme' | 'env' | 'ports' | 'registry_private' | 'recommended' | 'coming_soon'>;
 
 const EMPTY: Content = {
-  ...{ name: '', description: '', image: '', kind: 'container', mode: ['ssh'], visibility: 'organization' },
-  ...{ ssh_user: 'root', cuda_min: null, cuda_max: null, command: [], onstart: null, readme: null, env: [], ports: [] },
-  ...{ registry_private: false, recommended: false, coming_soon: false },
+  name: '',
+  description: '',
+  image: '',
+  kind: 'container',
+  mode: ['ssh'],
+  visibility: 'organization',
+  ssh_user: 'root',
+  cuda_min: null,
+  cuda_max: null,
+  command: [],
+  onstart: null,
+  readme: null,
+  env: [],
+  ports: [],
+  registry_private: false,
+  recommended: false,
+  coming_soon: false,
 };
 
 /** Returns the draft of a template; without one, that of a new one. */
 export function draftOf(template?: Template): Draft {
   const { name, description, image, kind, mode, visibility, ssh_user, ...rest }: Content = template ?? EMPTY;
   return {
-    ...{ name, description, image, kind, mode: [...mode], ssh_user },
+    name,
+    description,
+    image,
+    kind,
+    mode: [...mode],
+    ssh_user,
     visibility: visibility === 'public' ? 'public' : 'organization',
-    ...{ recommended: rest.recommended, coming_soon: rest.coming_soon },
+    recommended: rest.recommended,
+    coming_soon: rest.coming_soon,
     cuda_min: rest.cuda_min ?? '',
     cuda_max: rest.cuda_max ?? '',
     command: rest.command.join('\n'),
     onstart: rest.onstart ?? '',
     readme: rest.readme ?? '',
     env: rest.env.map(({ value, ...variable }) => ({
-      ...{ ...variable, rowKey: ++rows, value: value ?? '', isKept: variable.secret && value === null },
+      ...variable,
+      rowKey: ++rows,
+      value: value ?? '',
+      isKept: variable.secret && value === null,
     })),
-    ports: rest.ports.map((port) => ({ ...port, rowKey: ++rows, port: String(port.port) })),
-    registry: { choice: rest.registry_private ? 'keep' : 'none', username: '', password: '' },
+    ports: rest.ports.map((port) => ({
+      ...port,
+      rowKey: ++rows,
+      port: String(port.port),
+    })),
+    registry: {
+      choice: rest.registry_private ? 'keep' : 'none',
+      username: '',
+      password: '',
+    },
   };
 }
 
@@ -120,7 +151,13 @@ export function contentOf(draft: Draft, before?: Template): TemplateContent {
   const lines = draft.command.split('\n').filter((line) => line !== '');
   const command = before?.command.join('\n') === draft.command ? before.command : lines;
   return {
-    ...{ name: name.trim(), image: image.trim(), description, kind, mode, ssh_user, command },
+    name: name.trim(),
+    image: image.trim(),
+    description,
+    kind,
+    mode,
+    ssh_user,
+    command,
     cuda_min: draft.cuda_min.trim() || null,
     cuda_max: draft.cuda_max.trim() || null,
     onstart: draft.onstart || null,
@@ -131,7 +168,11 @@ export function contentOf(draft: Draft, before?: Template): TemplateContent {
       value: secret && isKept && value === '' ? null : value,
     })),
     ports: draft.ports.map(({ port, protocol, label, open_button, guard }) => ({
-      ...{ protocol, label, open_button, guard, port: Number(port) },
+      protocol,
+      label,
+      open_button,
+      guard,
+      port: Number(port),
     })),
     ...registryOf(registry),
   };

@@ -7,8 +7,14 @@ import styles from '../status.module.css';
 type Shape = 'dot' | 'ring' | 'half' | 'square' | 'dash';
 
 const SHAPES: Readonly<Record<InstanceStatus, Shape>> = {
-  ...{ running: 'dot', stopped: 'ring', error: 'square', destroyed: 'dash' },
-  ...{ creating: 'half', starting: 'half', stopping: 'half', destroying: 'half' },
+  running: 'dot',
+  stopped: 'ring',
+  error: 'square',
+  destroyed: 'dash',
+  creating: 'half',
+  starting: 'half',
+  stopping: 'half',
+  destroying: 'half',
 } as const;
 
 /** The status of an instance: a shape and its word. */

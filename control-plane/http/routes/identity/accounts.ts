@@ -172,7 +172,8 @@ export const authRoutes: Routes = (app, platform) => {
         summary: 'Change the password',
         description: 'Ends all other sessions of the user.',
         body: body({
-          ...{ current_password: presentPassword, new_password: newPassword },
+          current_password: presentPassword,
+          new_password: newPassword,
           ...optional({
             revoke_api_keys: flag(
               'Whether to revoke also every API key that you have created, in all organizations, team keys included, and to withdraw the invitations that you have made',

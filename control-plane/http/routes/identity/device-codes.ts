@@ -68,8 +68,11 @@ export const deviceCodeRoutes: Routes = (app, platform) => {
       const made = requestDeviceCode(platform, request.body.name, sessionOrigin(request));
       void reply.code(201);
       return {
-        ...{ device_code: made.deviceCode, user_code: made.userCode, expires_in: made.expiresInS },
-        ...{ verification_uri: ownOrigin(platform, request) + DEVICE_PAGE, interval: made.intervalS },
+        device_code: made.deviceCode,
+        user_code: made.userCode,
+        expires_in: made.expiresInS,
+        verification_uri: ownOrigin(platform, request) + DEVICE_PAGE,
+        interval: made.intervalS,
       };
     },
   );
@@ -147,7 +150,12 @@ export const deviceCodeRoutes: Routes = (app, platform) => {
 
 function typedCodeView({ id, name, device, network, isSameNetwork, created_at, expires_at }: DeviceRequest) {
   return {
-    ...{ id, name, device, address: network, is_same_address: isSameNetwork },
-    ...{ created_at: iso(created_at), expires_at: iso(expires_at) },
+    id,
+    name,
+    device,
+    address: network,
+    is_same_address: isSameNetwork,
+    created_at: iso(created_at),
+    expires_at: iso(expires_at),
   };
 }

@@ -24,7 +24,8 @@ export const factorProofRoutes: Routes = (app, platform) => {
     '/v1/auth/second-factor',
     {
       config: {
-        ...{ policy: PUBLIC, guessable: 'per address' },
+        policy: PUBLIC,
+        guessable: 'per address',
         refusals: ['FACTOR_INVALID', 'FACTOR_TOKEN_INVALID', 'PASSKEYS_OFF'],
       },
       schema: {
@@ -46,7 +47,8 @@ export const factorProofRoutes: Routes = (app, platform) => {
     '/v1/auth/second-factor/passkey',
     {
       config: {
-        ...{ policy: PUBLIC, guessable: 'per address' },
+        policy: PUBLIC,
+        guessable: 'per address',
         refusals: ['FACTOR_NOT_FOUND', 'FACTOR_TOKEN_INVALID', 'PASSKEYS_OFF'],
       },
       schema: {
@@ -63,7 +65,8 @@ export const factorProofRoutes: Routes = (app, platform) => {
     '/v1/me/proof',
     {
       config: {
-        ...{ policy: ACCOUNT, guessable: true },
+        policy: ACCOUNT,
+        guessable: true,
         refusals: ['FACTOR_INVALID', 'INVALID_CREDENTIALS', 'PASSKEYS_OFF', 'PASSWORD_OFF', 'SECOND_FACTOR_REQUIRED'],
       },
       schema: {

@@ -58,7 +58,12 @@ export const identityRoutes: Routes = (app, platform) => {
 
 function identityView({ id, issuer_id, issuer_name, issuer, email, created_at, last_used_at }: Identity) {
   return {
-    ...{ id, issuer_id, issuer_name, issuer, email },
-    ...{ created_at: iso(created_at), last_used_at: isoOrNull(last_used_at) },
+    id,
+    issuer_id,
+    issuer_name,
+    issuer,
+    email,
+    created_at: iso(created_at),
+    last_used_at: isoOrNull(last_used_at),
   };
 }

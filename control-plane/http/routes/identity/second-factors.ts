@@ -151,7 +151,8 @@ export const factorEnrolmentRoutes: Routes = (app, platform) => {
     '/v1/me/second-factors/totp/confirm',
     {
       config: {
-        ...{ policy: ACCOUNT, guessable: true },
+        policy: ACCOUNT,
+        guessable: true,
         refusals: ['FACTOR_INVALID', 'FACTOR_TOKEN_INVALID', 'LIMIT_REACHED', 'PROOF_REQUIRED'],
       },
       schema: {

@@ -113,7 +113,12 @@ export const sessionRoutes: Routes = (app, platform) => {
 
 function sessionView({ id, name, device, network, created_at, last_used_at, isCurrent }: SessionDetails) {
   return {
-    ...{ id, name, device, address: network, created_at: iso(created_at), last_used_at: iso(last_used_at) },
+    id,
+    name,
+    device,
+    address: network,
+    created_at: iso(created_at),
+    last_used_at: iso(last_used_at),
     is_current: isCurrent,
   };
 }

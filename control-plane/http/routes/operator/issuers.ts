@@ -39,7 +39,11 @@ const ACCEPT =
   'Whether addresses of this domain count of which the issuer does not say that it has verified them, as Microsoft Entra. Only for an issuer that the company alone runs; at Microsoft that is one tenant, which must send the claim `xms_edov`';
 
 const Domain = Type.Object({
-  ...{ domain: DOMAIN, organization_id: JOINS, role: ROLE, passwords_off: OFF, accept_unverified: flag(ACCEPT) },
+  domain: DOMAIN,
+  organization_id: JOINS,
+  role: ROLE,
+  passwords_off: OFF,
+  accept_unverified: flag(ACCEPT),
 });
 const DomainBody = body({
   domain: DOMAIN,
@@ -191,8 +195,14 @@ function domainOf({
 
 function issuerView({ id, name, url, client_id, client_secret_encrypted, is_listed, ...rest }: IssuerDetails) {
   return {
-    ...{ id, name, issuer: url, client_id, has_client_secret: client_secret_encrypted !== null },
-    ...{ listed: is_listed === 1, domains: rest.domains, redirect_path: `/sign-in/company/${id}/return` },
+    id,
+    name,
+    issuer: url,
+    client_id,
+    has_client_secret: client_secret_encrypted !== null,
+    listed: is_listed === 1,
+    domains: rest.domains,
+    redirect_path: `/sign-in/company/${id}/return`,
     created_at: iso(rest.created_at),
   };
 }

@@ -202,8 +202,13 @@ function limitsOfSpender({ apiKeyId, windows, days }: Spender & { days: readonly
     // What was spent later in the same day or month does not count for an earlier cap.
     const isCounted = earlier !== null && period.from === periodAt(kind, earlier.until_at - 1).from;
     return {
-      name: { kind, apiKeyId },
-      ...{ countsFrom: period.from, from, to },
+      name: {
+        kind,
+        apiKeyId,
+      },
+      countsFrom: period.from,
+      from,
+      to,
       leftMicro: limitMicro - (isCounted ? earlier.spent_micro : spentIn(days, period)),
       earlier: earlier && { rowId: isCounted ? earlier.id : null },
     };

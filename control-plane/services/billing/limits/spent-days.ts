@@ -20,7 +20,8 @@ export interface SpentFrom {
 export function spentByDays(tx: Tx, wanted: readonly SpentFrom[]): ReadonlyMap<string, SpentDay[]> {
   const days = new Map<string, SpentDay[]>();
   const listed = wanted.map(({ organizationId, apiKeyId, from }) => ({
-    ...{ organizationId, apiKeyId },
+    organizationId,
+    apiKeyId,
     first: Math.floor(from / DAY_MS),
   }));
   const keys = listed.filter(({ apiKeyId }) => apiKeyId !== null);

@@ -224,7 +224,10 @@ function withDomains(tx: Tx, row: IssuerRow): Issuer {
 
 function readDomains(tx: Tx, id: string): IssuerDomain[] {
   return tx.all(domainsOf({ id })).map(({ domain, organization_id, role, ...flags }) => ({
-    ...{ domain, organization_id, role, passwords_off: flags.passwords_off === 1 },
+    domain,
+    organization_id,
+    role,
+    passwords_off: flags.passwords_off === 1,
     accept_unverified: flags.accept_unverified === 1,
   }));
 }

@@ -37,9 +37,17 @@ export function requestDeviceCode(platform: Platform, name: string, { network, d
     const userCode = unusedCode(platform, tx);
     tx.run(
       insertRow('device_codes', {
-        ...{ id: tx.id(), device_hash: hashToken(deviceCode), user_hash: hashUserCode(platform, userCode) },
-        ...{ name, device, network, state: 'pending', user_id: null, session_id: null },
-        ...{ created_at: tx.now, expires_at: tx.now + DEVICE_CODE_MS },
+        id: tx.id(),
+        device_hash: hashToken(deviceCode),
+        user_hash: hashUserCode(platform, userCode),
+        name,
+        device,
+        network,
+        state: 'pending',
+        user_id: null,
+        session_id: null,
+        created_at: tx.now,
+        expires_at: tx.now + DEVICE_CODE_MS,
       }),
     );
     const times = { expiresInS: DEVICE_CODE_MS / 1_000, intervalS: POLL_INTERVAL_S };

@@ -38,7 +38,8 @@ export function creationOptions(
     rp: { id: relyingParty(platform).id, name: 'gpurent' },
     user: {
       id: Buffer.from(user.id.replaceAll('-', ''), 'hex').toString('base64url'),
-      ...{ name: user.email, displayName: user.name },
+      name: user.email,
+      displayName: user.name,
     },
     pubKeyCredParams: ALGORITHMS.map((alg) => ({ type: 'public-key' as const, alg })),
     timeout: REQUEST_MS,
@@ -51,8 +52,13 @@ export function creationOptions(
 /** Returns what a browser is asked with for the answer of a passkey: `PublicKeyCredentialRequestOptionsJSON`. Refuses with PASSKEYS_OFF. */
 export function requestOptions(platform: Pick<Platform, 'publicUrl'>, challenge: string, known: readonly string[]) {
   return {
-    ...{ challenge, rpId: relyingParty(platform).id, timeout: REQUEST_MS },
-    allowCredentials: known.map((id) => ({ type: 'public-key' as const, id })),
+    challenge,
+    rpId: relyingParty(platform).id,
+    timeout: REQUEST_MS,
+    allowCredentials: known.map((id) => ({
+      type: 'public-key' as const,
+      id,
+    })),
     userVerification: 'required' as const,
   };
 }
@@ -79,8 +85,11 @@ export async function verifyCreation(
   const { verifyRegistrationResponse } = await library();
   const { registrationInfo } = await orRefuse(() =>
     verifyRegistrationResponse({
-      ...{ response: answer as unknown as RegistrationResponseJSON, expectedChallenge: challenge },
-      ...{ expectedOrigin: origin, expectedRPID: id, requireUserVerification: true },
+      response: answer as unknown as RegistrationResponseJSON,
+      expectedChallenge: challenge,
+      expectedOrigin: origin,
+      expectedRPID: id,
+      requireUserVerification: true,
       supportedAlgorithmIDs: ALGORITHMS,
     }),
   );
@@ -107,9 +116,16 @@ export async function verifyUse(
   const { verifyAuthenticationResponse } = await library();
   const { verified, authenticationInfo } = await orRefuse(() =>
     verifyAuthenticationResponse({
-      ...{ response: answer as unknown as AuthenticationResponseJSON, expectedChallenge: challenge },
-      ...{ expectedOrigin: origin, expectedRPID: rpId, requireUserVerification: true },
-      credential: { id: credentialId, publicKey: new Uint8Array(public_key), counter },
+      response: answer as unknown as AuthenticationResponseJSON,
+      expectedChallenge: challenge,
+      expectedOrigin: origin,
+      expectedRPID: rpId,
+      requireUserVerification: true,
+      credential: {
+        id: credentialId,
+        publicKey: new Uint8Array(public_key),
+        counter,
+      },
     }),
   );
   if (!verified) throw wrongPasskey();

@@ -20,8 +20,13 @@ export function totpUri(secret: string, email: string): string {
 /** Returns the time step of a code, in steps of 30 seconds since 1970; undefined: it is not the code of this time. `now` is in milliseconds. */
 export function stepOf(secret: string, code: string, now: number): number | undefined {
   const found = TOTP.validate({
-    ...{ token: code, secret: Secret.fromBase32(secret), timestamp: now, window: SKEW_STEPS },
-    ...{ algorithm: 'SHA1', digits: 6, period: STEP_S },
+    token: code,
+    secret: Secret.fromBase32(secret),
+    timestamp: now,
+    window: SKEW_STEPS,
+    algorithm: 'SHA1',
+    digits: 6,
+    period: STEP_S,
   });
   return found === null ? undefined : Math.floor(now / 1_000 / STEP_S) + found;
 }

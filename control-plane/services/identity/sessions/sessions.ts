@@ -42,9 +42,18 @@ export function openSession(
   makeRoom(platform, tx, userId);
   tx.run(
     insertRow('sessions', {
-      ...{ id: platform.ids.uuid(), user_id: userId, token_hash: hashToken(token) },
-      ...{ created_at: tx.now, expires_at: expiresAt, network, device, name, last_used_at: null, last_network: null },
-      ...{ proven_at: provenAt, factor_at: factorAt },
+      id: platform.ids.uuid(),
+      user_id: userId,
+      token_hash: hashToken(token),
+      created_at: tx.now,
+      expires_at: expiresAt,
+      network,
+      device,
+      name,
+      last_used_at: null,
+      last_network: null,
+      proven_at: provenAt,
+      factor_at: factorAt,
     }),
   );
   return { token, expiresAt };
@@ -90,7 +99,10 @@ export function listSessions(platform: Platform, caller: AccountCaller, request:
   const sessions = items.map((row) => {
     const use = platform.lastUsed.latestOfSession(row.id);
     return {
-      ...{ id: row.id, name: row.name, device: row.device, created_at: row.created_at },
+      id: row.id,
+      name: row.name,
+      device: row.device,
+      created_at: row.created_at,
       network: use?.network ?? row.last_network ?? row.network,
       last_used_at: use?.at ?? storedUseOf(row),
       isCurrent: row.id === caller.sessionId,

@@ -17,15 +17,22 @@ export interface AuditSearch {
 export function auditSearch(given: Record<string, unknown>): AuditSearch {
   return known({
     action: wordIn(Object.keys(ACTIONS) as Action[], given['action']),
-    ...{ by: textIn(given['by'], 254), of: textIn(given['of'], 64) },
-    ...{ from: dayIn(given['from']), to: dayIn(given['to']) },
+    by: textIn(given['by'], 254),
+    of: textIn(given['of'], 64),
+    from: dayIn(given['from']),
+    to: dayIn(given['to']),
   });
 }
 
 /** Returns the choice as the API takes it. */
 export function filterOf({ action, by, of, from, to }: AuditSearch) {
   return known({
-    ...{ action, actor_email: by, subject: of },
-    ...periodOf({ from, to }),
+    action,
+    actor_email: by,
+    subject: of,
+    ...periodOf({
+      from,
+      to,
+    }),
   });
 }

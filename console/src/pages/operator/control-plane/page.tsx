@@ -22,8 +22,10 @@ export default function ControlPlanePage() {
       <TabLinks
         label="Parts of the control plane"
         tabs={TABS.map((each) => ({
-          ...{ title: PARTS[each].title, isActive: each === tab },
-          ...{ to: '/operator/control-plane', search: { tab: each } },
+          title: PARTS[each].title,
+          isActive: each === tab,
+          to: '/operator/control-plane',
+          search: { tab: each },
         }))}
       />
       <Part />

@@ -32,7 +32,8 @@ export function operatedInstancesSearch(given: Record<string, unknown>): Instanc
     id: textIn(given['id'], 64),
     status: wordIn(STATUSES, given['status']),
     waiting: given['waiting'] === true ? (true as const) : undefined,
-    ...{ organization: textIn(given['organization'], 64), machine: textIn(given['machine'], 64) },
+    organization: textIn(given['organization'], 64),
+    machine: textIn(given['machine'], 64),
   });
 }
 

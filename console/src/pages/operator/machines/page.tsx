@@ -39,11 +39,15 @@ export default function MachinesPage() {
         label="Machines"
         tabs={[
           {
-            ...{ title: 'All', isActive: !outdated, to: '/operator/machines' },
+            title: 'All',
+            isActive: !outdated,
+            to: '/operator/machines',
             search: changedSearch(search, { outdated: undefined }),
           },
           {
-            ...{ title: 'With an old agent', isActive: outdated, to: '/operator/machines' },
+            title: 'With an old agent',
+            isActive: outdated,
+            to: '/operator/machines',
             search: changedSearch(search, { outdated: true }),
           },
         ]}

@@ -55,7 +55,9 @@ function Payments({ payments }: { payments: readonly Payment[] }) {
         {
           title: 'Organization',
           cell: ({ organization_id, organization_name }) =>
-            organization_id !== null && <OrganizationLink {...{ organization_id, organization_name }} />,
+            organization_id !== null && (
+              <OrganizationLink organization_id={organization_id} organization_name={organization_name} />
+            ),
         },
         {
           title: 'State',

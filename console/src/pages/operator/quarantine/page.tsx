@@ -64,7 +64,7 @@ function Name({ workload: { label, template_name, image, instance_id } }: { work
 
 function Owner({ workload: { organization_id, organization_name } }: { workload: Workload }) {
   if (organization_id === null) return <>not known</>;
-  return <OrganizationLink {...{ organization_id, organization_name }} />;
+  return <OrganizationLink organization_id={organization_id} organization_name={organization_name} />;
 }
 
 function Acts({ workload }: { workload: Workload }) {

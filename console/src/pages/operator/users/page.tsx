@@ -54,7 +54,7 @@ function Users({ users }: { users: readonly OperatedUser[] }) {
       rows={users}
       keyOf={({ id }) => id}
       columns={[
-        { title: 'User', cell: ({ name, email }) => <UserLink {...{ name, email }} /> },
+        { title: 'User', cell: ({ name, email }) => <UserLink name={name} email={email} /> },
         { title: 'Operator', cell: ({ is_operator }) => (is_operator ? 'operator' : '') },
         { title: 'Created', cell: ({ created_at }) => <At at={created_at} /> },
       ]}

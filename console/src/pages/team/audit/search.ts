@@ -19,7 +19,8 @@ export function auditSearch(given: Record<string, unknown>): AuditSearch {
     by: wordIn(namesOf(ACTORS), given['by']),
     action: wordIn(namesOf(ACTIONS), given['action']),
     who: textIn(given['who'], 64),
-    ...{ from: dayIn(given['from']), to: dayIn(given['to']) },
+    from: dayIn(given['from']),
+    to: dayIn(given['to']),
   });
 }
 

@@ -46,7 +46,7 @@ export function TemplateFacts({ template }: { template: Template }) {
             label="Environment"
             columns={[
               { title: 'Name', cell: ({ key }) => <code>{key}</code> },
-              { title: 'Value', cell: ({ value, secret }) => <Value {...{ value, secret }} /> },
+              { title: 'Value', cell: ({ value, secret }) => <Value value={value} secret={secret} /> },
             ]}
             rows={env}
             keyOf={({ key }) => key}

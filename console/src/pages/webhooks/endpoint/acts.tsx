@@ -70,7 +70,12 @@ function ChangeForm({ endpoint: { id, ...shown }, onClose }: { endpoint: Webhook
   );
   return (
     <EndpointForm
-      {...{ draft: `webhook.${id}`, before, verb: 'Change', isBusy: change.isPending, error: change.error, onClose }}
+      draft={`webhook.${id}`}
+      before={before}
+      verb="Change"
+      isBusy={change.isPending}
+      error={change.error}
+      onClose={onClose}
       onSubmit={(given) => change.mutate(changedFields(before, given))}
     />
   );

@@ -60,7 +60,9 @@ function Entries({ id }: { id: string }) {
             {
               title: 'Organization',
               cell: ({ organization_id, organization_name }) =>
-                organization_id !== null && <OrganizationLink {...{ organization_id, organization_name }} />,
+                organization_id !== null && (
+                  <OrganizationLink organization_id={organization_id} organization_name={organization_name} />
+                ),
             },
             { title: 'Payment', cell: ({ payment_id }) => payment_id !== null && <code>{payment_id}</code> },
             { title: 'Amount', cell: ({ amount_micro }) => <Money micro={amount_micro} />, isNumber: true },

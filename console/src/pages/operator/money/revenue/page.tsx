@@ -30,7 +30,14 @@ export default function RevenuePage() {
         name={['machine-days', String(days), machine_id ?? '']}
         read={(query, signal) =>
           api.get('/v1/operator/revenue', {
-            ...{ params: { query: { ...query, days, ...(machine_id !== undefined && { machine_id }) } }, signal },
+            params: {
+              query: {
+                ...query,
+                days,
+                ...(machine_id !== undefined && { machine_id }),
+              },
+            },
+            signal,
           })
         }
         empty={<Empty title="Nothing was charged in these days">What runs is charged as its host reports it.</Empty>}

@@ -47,7 +47,7 @@ function Choice({ machine, model }: PricesSearch) {
       read={(query, signal) => api.get('/v1/operator/offers', { params: { query: { ...query, ...filter } }, signal })}
       empty={<Empty title="No such offer is on the market">Choose another model, or all.</Empty>}
     >
-      {(offers) => <Prices {...{ offers, draft, setDraft, repricing }} />}
+      {(offers) => <Prices offers={offers} draft={draft} setDraft={setDraft} repricing={repricing} />}
     </Paged>
   );
 }
@@ -71,7 +71,10 @@ function Prices({ offers: listed, draft, setDraft, repricing }: Props) {
   return (
     <>
       <PriceForm
-        {...{ draft, isBusy, offers: picked, onChange: setDraft }}
+        draft={draft}
+        isBusy={isBusy}
+        offers={picked}
+        onChange={setDraft}
         hasFailed={picked.some(({ id }) => outcomes.get(id)?.error !== undefined)}
         onSubmit={() => void reprice(picked.map((offer) => ({ offer, prices: pricesFor(offer, draft) })))}
       />
@@ -118,7 +121,7 @@ function Prices({ offers: listed, draft, setDraft, repricing }: Props) {
             ),
           },
           { title: 'Price now', cell: (offer) => <Hourly micro={offer.price_per_hour_micro} />, isNumber: true },
-          { title: 'New price', cell: (offer) => chosen.has(offer.id) && <NewPrice {...{ offer, draft }} /> },
+          { title: 'New price', cell: (offer) => chosen.has(offer.id) && <NewPrice offer={offer} draft={draft} /> },
           {
             title: 'Disk per GB and hour',
             cell: (offer) => <Money micro={offer.storage_price_per_gb_hour_micro} />,

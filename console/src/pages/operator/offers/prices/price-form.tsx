@@ -64,7 +64,9 @@ export function PriceForm({ offers, hasFailed, draft, isBusy, onChange, onSubmit
       </p>
       <Confirm
         title={`Change the prices of ${countOf(offers.length)}`}
-        {...{ verb, kind: 'main', isOpen: isAsked }}
+        verb={verb}
+        kind="main"
+        isOpen={isAsked}
         onConfirm={() => {
           setAsked(false);
           onSubmit();

@@ -123,7 +123,7 @@ function Suspend({ organization: { id, name } }: { organization: Shown }) {
         It can neither deploy nor start nor invite. Running instances are stopped at once. Its members can still sign
         in, read, pay and destroy. Disks are kept and charged; after that time they are destroyed.
       </p>
-      <DaysField label="Days for which disks are kept" {...{ days, setDays }} />
+      <DaysField label="Days for which disks are kept" days={days} setDays={setDays} />
     </ReasonButton>
   );
 }

@@ -21,8 +21,12 @@ import { Ledger, Members } from './tables.js';
 const route = getRouteApi('/operator/organizations/$id');
 
 const TITLES: Readonly<Record<Tab, string>> = {
-  ...{ members: 'Members', instances: 'Instances', ledger: 'Ledger' },
-  ...{ keys: 'API keys', templates: 'Templates', machines: 'Machines' },
+  members: 'Members',
+  instances: 'Instances',
+  ledger: 'Ledger',
+  keys: 'API keys',
+  templates: 'Templates',
+  machines: 'Machines',
 };
 
 export default function OperatedOrganizationPage() {
@@ -40,8 +44,11 @@ export default function OperatedOrganizationPage() {
             <TabLinks
               label="Parts of the organization"
               tabs={TABS.map((each) => ({
-                ...{ title: TITLES[each], isActive: each === tab },
-                ...{ to: '/operator/organizations/$id', params: { id }, search: { tab: each } },
+                title: TITLES[each],
+                isActive: each === tab,
+                to: '/operator/organizations/$id',
+                params: { id },
+                search: { tab: each },
               }))}
             />
             <Shown tab={tab} id={id} name={organization.name} />

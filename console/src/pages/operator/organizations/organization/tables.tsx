@@ -22,7 +22,7 @@ export function Members({ id }: { id: string }) {
           rows={members}
           keyOf={(member) => member.id}
           columns={[
-            { title: 'Member', cell: ({ name, email }) => <UserLink {...{ name, email }} /> },
+            { title: 'Member', cell: ({ name, email }) => <UserLink name={name} email={email} /> },
             { title: 'Role', cell: ({ role }) => role },
             { title: 'Joined', cell: ({ joined_at }) => <At at={joined_at} /> },
           ]}

@@ -15,8 +15,11 @@ export interface SignInDraft {
 }
 
 export const NEW_DOMAIN: DomainDraft = {
-  ...{ domain: '', organization_id: null, role: 'member' },
-  ...{ passwords_off: false, accept_unverified: false },
+  domain: '',
+  organization_id: null,
+  role: 'member',
+  passwords_off: false,
+  accept_unverified: false,
 };
 
 /** Returns the form of a company's sign-in as it is; undefined: of a new one. */
@@ -30,8 +33,14 @@ export function draftOf(issuer: Issuer | undefined): SignInDraft {
 /** Returns what to send of it. Lines without a domain are left out. */
 export function bodyOf({ name, issuer, client_id, listed, domains }: SignInDraft) {
   return {
-    ...{ name: name.trim(), issuer: issuer.trim(), client_id: client_id.trim(), listed },
-    domains: domains.filter(isSent).map((line) => ({ ...line, domain: line.domain.trim().toLowerCase() })),
+    name: name.trim(),
+    issuer: issuer.trim(),
+    client_id: client_id.trim(),
+    listed,
+    domains: domains.filter(isSent).map((line) => ({
+      ...line,
+      domain: line.domain.trim().toLowerCase(),
+    })),
   };
 }
 
