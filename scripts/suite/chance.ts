@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../shared/time.js';
 import type { Phase, TestFile } from './phases.js';
 
 /** A test file that was red beside the others, and green alone. */
@@ -17,7 +18,6 @@ const NEVER_AGAIN = /(metering|crash|trouble|restore|docker-restart|disk|kill|es
 /** The same in any file, by what a failed test says. */
 const WORDS = /invariant|charged|balance|_micro\b|lost (workload|disk|instance)/i;
 const DAYS = 30;
-const DAY_MS = 86_400_000;
 const MOST_OUTPUT = 2_000;
 
 /**

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { HOUR_MS } from '../../shared/time.js';
 import { WorkloadState, type Command } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { eventually } from '../../scripts/eventually.js';
 import { advanceUntil } from '../harness/advance-until.js';
@@ -91,8 +92,6 @@ it('an exemption of a run from being told ends with its workload', async () => {
   recorder.note('i', workload);
   expect(noted).toEqual([String(workload.startedAt)]);
 });
-
-const HOUR_MS = 3_600_000;
 
 /** What a process of the agent that has just started says of the workload `i`. */
 async function saidByNewAgent(): Promise<{ runningMs: number; ranMs: number | undefined }> {

@@ -2,13 +2,13 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { HOUR_MS } from '../../shared/time.js';
 import type { Engine } from '../../agent/runtime/docker/engine.js';
 import { ImageCache } from '../../agent/runtime/docker/images/image-cache.js';
 import { silentLogger } from '../../shared/logger.js';
 import { ManualClock } from '../harness/manual-clock.js';
 
 const MOST_NAMES = 32;
-const HOUR_MS = 3_600_000;
 
 let folder: string;
 let clock: ManualClock;

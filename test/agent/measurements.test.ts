@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { beforeEach, expect, it } from 'vitest';
+import { MINUTE_MS } from '../../shared/time.js';
 import type { GpuReading } from '../../agent/host/gpus/driver.js';
 import type { Accounts } from '../../agent/measurements/accounts.js';
 import type { DiskUse } from '../../agent/measurements/disk-use.js';
@@ -11,7 +12,6 @@ import { PacedLog } from '../../shared/paced-log.js';
 import { ManualClock } from '../harness/manual-clock.js';
 
 const ROUND_MS = 10_000;
-const MINUTE_MS = 60_000;
 
 let clock: ManualClock;
 let running: string[];

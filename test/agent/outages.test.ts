@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { MINUTE_MS } from '../../shared/time.js';
 import { TestHost, provision } from './host.js';
-
-const MINUTE_MS = 60_000;
 
 let host: TestHost;
 beforeEach(async () => {

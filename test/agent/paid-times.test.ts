@@ -1,12 +1,11 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { MINUTE_MS } from '../../shared/time.js';
 import { WorkloadState } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { eventually } from '../../scripts/eventually.js';
 import { advanceUntil } from '../harness/advance-until.js';
 import { specOf } from '../suites/runtime-suite.js';
 import { AssembledHost } from './assembled-host.js';
 import { TestHost, start, stop } from './host.js';
-
-const MINUTE_MS = 60_000;
 
 let host: TestHost;
 beforeEach(async () => {

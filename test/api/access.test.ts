@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { MINUTE_MS } from '../../shared/time.js';
 import type { InstanceBody } from '../harness/api-client.js';
 import { eventually } from '../../scripts/eventually.js';
 import { advanceUntil } from '../harness/advance-until.js';
@@ -7,8 +8,6 @@ import { TestControlPlane, statusIs, type Renter } from '../harness/control-plan
 import type { FakeAgent } from '../harness/fake-agent.js';
 import { makePublicKey } from '../harness/keys.js';
 import type { FakeAgentOptions } from '../harness/fake-enrollment.js';
-
-const MINUTE_MS = 60_000;
 
 let test: TestControlPlane;
 let renter: Renter;

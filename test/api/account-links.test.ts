@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { HOUR_MS } from '../../shared/time.js';
 import { query } from '../../control-plane/store/sql.js';
 import { eventually } from '../../scripts/eventually.js';
 import { TestControlPlane, type Renter } from '../harness/control-plane.js';
@@ -6,7 +7,6 @@ import { failEachStatement } from '../harness/failing-statements.js';
 import { mailsAreSettled } from '../harness/mails.js';
 import { TestSmtp, type Received } from '../harness/smtp.js';
 
-const HOUR_MS = 3_600_000;
 const PASSWORD = 'a renter password';
 const NEW_PASSWORD = 'another fine password';
 const WHY = { reason: 'lost the phone' };

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { MINUTE_MS } from '../../shared/time.js';
 import { TestControlPlane, statusIs } from '../harness/control-plane.js';
 import { DAY_MS, DISK_MICRO, HOUR_MS, makePoor } from '../harness/poor.js';
-
-const MINUTE_MS = 60_000;
 
 let test: TestControlPlane;
 let templateId: string;

@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { MINUTE_MS } from '../../shared/time.js';
 import type { InstanceBody } from '../harness/api-client.js';
 import { query, sql, statement } from '../../control-plane/store/sql.js';
 import { TestControlPlane, statusIs } from '../harness/control-plane.js';
 import { eventually } from '../../scripts/eventually.js';
 import { DAY_MS, DISK_MICRO, GPU_MICRO, HOUR_MS, makePoor, type Poor } from '../harness/poor.js';
-
-const MINUTE_MS = 60_000;
 
 let test: TestControlPlane;
 let templateId: string;

@@ -2,6 +2,7 @@ import BetterSqlite3 from 'better-sqlite3';
 import type { Compilable } from 'kysely';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { DAY_MS, HOUR_MS } from '../../shared/time.js';
 import type { InstanceBody } from '../harness/api-client.js';
 import { query } from '../../control-plane/store/sql.js';
 import {
@@ -24,9 +25,6 @@ interface Transaction {
 let test: TestControlPlane;
 let renter: Renter;
 let instanceId: string;
-
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 
 beforeAll(async () => {
   test = await TestControlPlane.start();

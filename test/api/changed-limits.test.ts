@@ -2,13 +2,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { MINUTE_MS } from '../../shared/time.js';
 import { backUp, restore } from '../../control-plane/store/backup.js';
 import type { InstanceBody } from '../harness/api-client.js';
 import { World } from '../contract/world.js';
 import { statusIs } from '../harness/control-plane.js';
 import { DISK_MICRO, GPU_MICRO, HOUR_MS, makePoor, type Poor } from '../harness/poor.js';
 
-const MINUTE_MS = 60_000;
 const GPU_MICRO_A_MS = GPU_MICRO / HOUR_MS;
 
 let world: World;

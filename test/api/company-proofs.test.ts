@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { MINUTE_MS } from '../../shared/time.js';
 import type { Browser, Shown } from '../harness/browser.js';
 import { begin, browserAt, comeBack, returnUrl, setCompany } from '../harness/companies.js';
 import { TestControlPlane, type Renter } from '../harness/control-plane.js';
@@ -6,7 +7,6 @@ import { TestIssuer, type Person } from '../harness/issuer.js';
 import { addApp, nextCode } from '../harness/second-factors.js';
 
 const PASSWORD = 'a renter password';
-const MINUTE_MS = 60_000;
 
 let test: TestControlPlane;
 let issuer: TestIssuer;

@@ -1,6 +1,7 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { HOUR_MS } from '../../shared/time.js';
 import { describeSettings } from '../../control-plane/domain/setting.js';
 import { acceptSettings, backUp, restore } from '../../control-plane/store/backup.js';
 import { isDrill } from '../../control-plane/store/meta.js';
@@ -10,8 +11,6 @@ import { advanceUntil } from '../harness/advance-until.js';
 import { VERSION } from '../../shared/version.js';
 import { TestControlPlane } from '../harness/control-plane.js';
 import { memoryFolder } from '../harness/memory-folder.js';
-
-const HOUR_MS = 60 * 60_000;
 
 interface Backups {
   last_at: string | null;

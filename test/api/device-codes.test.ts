@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { MINUTE_MS } from '../../shared/time.js';
 import { shownCode, typedCode, userCodeFrom } from '../../control-plane/domain/identity/device-code.js';
 import { query } from '../../control-plane/store/sql.js';
 import type { ApiClient } from '../harness/api-client.js';
@@ -10,7 +11,6 @@ import { TestSmtp } from '../harness/smtp.js';
 
 const PASSWORD = 'a renter password';
 const NAME = 'gpurent on laptop';
-const MINUTE_MS = 60_000;
 const PROGRAM = { 'X-Forwarded-For': '203.0.113.9', 'User-Agent': 'curl/8.5' };
 
 interface Codes {

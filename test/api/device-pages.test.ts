@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { MINUTE_MS } from '../../shared/time.js';
 import { Browser, hiddenFieldsOf, textOf, type Shown } from '../harness/browser.js';
 import { TestControlPlane, type Renter } from '../harness/control-plane.js';
 
 const PASSWORD = 'a renter password';
 const HOME = 'https://gpus.example';
-const MINUTE_MS = 60_000;
 const NAME = 'gpurent on laptop';
 
 interface Codes {

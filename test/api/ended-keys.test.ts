@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { MINUTE_MS } from '../../shared/time.js';
 import { KEPT_MS, KEYS_A_RUN } from '../../control-plane/services/billing/caps/ended-keys.js';
 import { query, rowById } from '../../control-plane/store/sql.js';
 import { World } from '../contract/world.js';
 
-const MINUTE_MS = 60_000;
 const CAPS = { burn_per_hour_micro: null, day_micro: 1_000_000_000, month_micro: null };
 
 let world: World;

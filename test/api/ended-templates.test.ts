@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { MINUTE_MS } from '../../shared/time.js';
 import { TEMPLATES_A_RUN } from '../../control-plane/services/catalogue/ended-templates.js';
 import { MOST_BYTES } from '../../control-plane/services/catalogue/template-room.js';
 import { openEnvironment } from '../../control-plane/services/catalogue/stored-template.js';
@@ -7,7 +8,6 @@ import { query, rowById } from '../../control-plane/store/sql.js';
 import type { InstanceBody } from '../harness/api-client.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
 
-const MINUTE_MS = 60_000;
 /** A template with something in every field that can be long. */
 const LONG = {
   name: 'Mine',

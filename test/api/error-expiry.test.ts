@@ -1,14 +1,11 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../shared/time.js';
 import type { InstanceBody } from '../harness/api-client.js';
 import { query } from '../../control-plane/store/sql.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
 import { eventually } from '../../scripts/eventually.js';
 import { advanceUntil } from '../harness/advance-until.js';
 import type { FakeAgent } from '../harness/fake-agent.js';
-
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
-const DAY_MS = 24 * HOUR_MS;
 
 let test: TestControlPlane;
 let renter: Renter;

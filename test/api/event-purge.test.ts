@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { DAY_MS } from '../../shared/time.js';
 import { MOST_PURGED } from '../../control-plane/services/events/purge.js';
 import { expiredTo } from '../../control-plane/services/events/read.js';
 import { recordEvent, recordInstanceEvent } from '../../control-plane/services/events/record.js';
@@ -6,8 +7,6 @@ import { query, sql, statement } from '../../control-plane/store/sql.js';
 import type { InstanceBody } from '../harness/api-client.js';
 import { TestControlPlane, statusIs } from '../harness/control-plane.js';
 import { recordCredits } from '../harness/event-reader.js';
-
-const DAY_MS = 86_400_000;
 
 let test: TestControlPlane;
 beforeAll(async () => {

@@ -1,9 +1,8 @@
 import BetterSqlite3 from 'better-sqlite3';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { DAY_MS } from '../../shared/time.js';
 import type { InstanceBody } from '../harness/api-client.js';
 import { TestControlPlane } from '../harness/control-plane.js';
-
-const DAY_MS = 24 * 60 * 60_000;
 
 let test: TestControlPlane;
 beforeAll(async () => {

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { HOUR_MS } from '../../shared/time.js';
 import { eventually } from '../../scripts/eventually.js';
 import { TestControlPlane, type Renter } from '../harness/control-plane.js';
 import { mailsAreSettled } from '../harness/mails.js';
 import { addApp, nextCode, type App } from '../harness/second-factors.js';
 import { TestSmtp, type Received } from '../harness/smtp.js';
 
-const HOUR_MS = 3_600_000;
 const PASSWORD = 'a renter password';
 const REASON = 'lost telephone';
 

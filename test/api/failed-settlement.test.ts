@@ -1,10 +1,9 @@
 import type BetterSqlite3 from 'better-sqlite3';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { MINUTE_MS } from '../../shared/time.js';
 import { sql, statement } from '../../control-plane/store/sql.js';
 import { TestControlPlane } from '../harness/control-plane.js';
 import { makePoor } from '../harness/poor.js';
-
-const MINUTE_MS = 60_000;
 
 let test: TestControlPlane;
 let templateId: string;

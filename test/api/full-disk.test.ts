@@ -1,10 +1,9 @@
 import BetterSqlite3 from 'better-sqlite3';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { HOUR_MS } from '../../shared/time.js';
 import type { InstanceBody } from '../harness/api-client.js';
 import { fetchDocument } from '../harness/openapi-conformance.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
-
-const HOUR_MS = 3_600_000;
 
 let test: TestControlPlane;
 let renter: Renter;

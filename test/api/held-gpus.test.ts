@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { HOUR_MS } from '../../shared/time.js';
 import type { InstanceBody } from '../harness/api-client.js';
 import { eventually } from '../../scripts/eventually.js';
 import { advanceUntil } from '../harness/advance-until.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
 import type { FakeAgent } from '../harness/fake-agent.js';
-
-const HOUR_MS = 3_600_000;
 
 let test: TestControlPlane;
 let renter: Renter;

@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { MINUTE_MS } from '../../shared/time.js';
 import type { InstanceBody } from '../harness/api-client.js';
 import { World } from '../contract/world.js';
 import { statusIs } from '../harness/control-plane.js';
 import { makePoor, type Poor } from '../harness/poor.js';
 import { listening } from '../harness/told.js';
-
-const MINUTE_MS = 60_000;
 
 let world: World;
 /** A template that publishes a port. */

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { MINUTE_MS } from '../../shared/time.js';
 import type { components } from '../../client/api/index.js';
 import { recoverWrittenOff } from '../../control-plane/store/migrations/0034-credited-stops.js';
 import { query, sql, statement } from '../../control-plane/store/sql.js';
@@ -8,7 +9,6 @@ import { advanceUntil } from '../harness/advance-until.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
 import type { FakeAgent } from '../harness/fake-agent.js';
 
-const MINUTE_MS = 60_000;
 const BEATS = 2;
 /** A micro-dollar each millisecond. */
 const RATE = 3_600_000;

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { MINUTE_MS } from '../../shared/time.js';
 import type { InstanceBody } from '../harness/api-client.js';
 import { World } from '../contract/world.js';
 import { statusIs } from '../harness/control-plane.js';
 import { DISK_MICRO, GPU_MICRO, HOUR_MS, makePoor, type Poor } from '../harness/poor.js';
 import { listening } from '../harness/told.js';
 
-const MINUTE_MS = 60_000;
 const GPU_MICRO_A_MS = GPU_MICRO / HOUR_MS;
 
 let world: World;

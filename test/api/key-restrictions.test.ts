@@ -1,13 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { DAY_MS, HOUR_MS } from '../../shared/time.js';
 import { sql, statement, updateRows } from '../../control-plane/store/sql.js';
 import type { ApiClient, InstanceBody } from '../harness/api-client.js';
 import { World, type ApiKeyBody, type Key } from '../contract/world.js';
 import { statusIs } from '../harness/control-plane.js';
 import { EventReader } from '../harness/event-reader.js';
 import { listening } from '../harness/told.js';
-
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 
 let world: World;
 beforeAll(async () => {

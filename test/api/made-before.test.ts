@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { DAY_MS } from '../../shared/time.js';
 import { WEEKDAYS } from '../../control-plane/domain/instances/schedule.js';
 import { World } from '../contract/world.js';
 import type { ApiClient } from '../harness/api-client.js';
@@ -8,7 +9,6 @@ import type { Renter } from '../harness/control-plane.js';
 import { FakeAgent } from '../harness/fake-agent.js';
 import { addApp } from '../harness/second-factors.js';
 
-const DAY_MS = 86_400_000;
 const PASSWORD = 'a renter password';
 const reason = 'test';
 

@@ -1,13 +1,12 @@
 import LinkifyIt from 'linkify-it';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { HOUR_MS } from '../../shared/time.js';
 import type { EventData } from '../../control-plane/domain/event.js';
 import { recordEvent } from '../../control-plane/services/events/record.js';
 import { query } from '../../control-plane/store/sql.js';
 import { PUBLIC_URL, TestControlPlane, type Renter } from '../harness/control-plane.js';
 import { mailsAreSettled } from '../harness/mails.js';
 import { TestSmtp, type Received } from '../harness/smtp.js';
-
-const HOUR_MS = 3_600_000;
 
 let smtp: TestSmtp;
 let test: TestControlPlane;

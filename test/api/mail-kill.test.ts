@@ -7,13 +7,13 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
+import { MINUTE_MS } from '../../shared/time.js';
 import { ApiClient } from '../harness/api-client.js';
 import { TestControlPlane } from '../harness/control-plane.js';
 import { mailsAreSettled, mailsOf } from '../harness/mails.js';
 import { TestSmtp } from '../harness/smtp.js';
 
 const PROGRAM = fileURLToPath(new URL('../../dist/bundle/control-plane.js', import.meta.url));
-const MINUTE_MS = 60_000;
 
 it('a control plane that is killed while it waits for the answer to a mail sends it once more, as the same mail', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'gpurent-mail-kill-'));

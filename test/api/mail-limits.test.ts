@@ -1,13 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../shared/time.js';
 import { recordEvent } from '../../control-plane/services/events/record.js';
 import { query } from '../../control-plane/store/sql.js';
 import { TestControlPlane, type Renter } from '../harness/control-plane.js';
 import { mailsAreSettled, mailsOf } from '../harness/mails.js';
 import { TestSmtp } from '../harness/smtp.js';
-
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
-const DAY_MS = 24 * HOUR_MS;
 
 let smtp: TestSmtp;
 let test: TestControlPlane;

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { HOUR_MS, MINUTE_MS } from '../../shared/time.js';
 import { recordEvent } from '../../control-plane/services/events/record.js';
 import { query } from '../../control-plane/store/sql.js';
 import { eventually } from '../../scripts/eventually.js';
@@ -6,9 +7,6 @@ import { TestControlPlane, type Renter } from '../harness/control-plane.js';
 import { memoryFolder } from '../harness/memory-folder.js';
 import { isMailing, mailsAreSettled, mailsOf } from '../harness/mails.js';
 import { TestSmtp } from '../harness/smtp.js';
-
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
 
 let smtp: TestSmtp;
 let test: TestControlPlane;

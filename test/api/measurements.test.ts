@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { MINUTE_MS } from '../../shared/time.js';
 import { query } from '../../control-plane/store/sql.js';
 import { World } from '../contract/world.js';
 import { statusIs } from '../harness/control-plane.js';
@@ -7,7 +8,6 @@ import type { FakeAgent } from '../harness/fake-agent.js';
 import { listening } from '../harness/told.js';
 import { eventually } from '../../scripts/eventually.js';
 
-const MINUTE_MS = 60_000;
 const GB = 1e9;
 
 interface Usage {

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { MINUTE_MS } from '../../shared/time.js';
 import { query } from '../../control-plane/store/sql.js';
 import type { InstanceBody } from '../harness/api-client.js';
 import { eventually } from '../../scripts/eventually.js';
 import { TestControlPlane, statusIs } from '../harness/control-plane.js';
 import { GPU_MICRO, HOUR_MS, makePoor, type Poor } from '../harness/poor.js';
 
-const MINUTE_MS = 60_000;
 const MICRO_A_MINUTE = GPU_MICRO / 60;
 const MICRO_A_SECOND = GPU_MICRO / 3_600;
 

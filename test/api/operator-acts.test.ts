@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { MINUTE_MS } from '../../shared/time.js';
 import { fetchDocument } from '../harness/openapi-conformance.js';
 import { World, NOWHERE, type Refused } from '../contract/world.js';
 import { PLAIN_TEXT } from '../harness/plain-text.js';
 import { listening } from '../harness/told.js';
 import { statusIs, type Renter } from '../harness/control-plane.js';
-
-const MINUTE_MS = 60_000;
 
 let world: World;
 beforeAll(async () => {

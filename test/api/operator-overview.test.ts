@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { HOUR_MS } from '../../shared/time.js';
 import type { components } from '../../client/api/index.js';
 import { NEED_AFTER_MS } from '../../control-plane/domain/machines/need.js';
 import { Fleet, fleetOf } from '../../control-plane/services/oversight/fleet.js';
@@ -15,8 +16,6 @@ import { TestControlPlane, statusIs } from '../harness/control-plane.js';
 type Overview = components['schemas']['OperatorOverview'];
 type Need = components['schemas']['Need'];
 type DailyRevenue = components['schemas']['DailyRevenue'];
-
-const HOUR_MS = 60 * 60_000;
 
 let test: TestControlPlane;
 beforeAll(async () => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { HOUR_MS } from '../../shared/time.js';
 import type { InstanceBody } from '../harness/api-client.js';
 import { VERSION } from '../../shared/version.js';
 import { eventually } from '../../scripts/eventually.js';
@@ -23,7 +24,6 @@ async function offered() {
 }
 
 const at = (ms: number) => new Date(test.clock.now() + ms).toISOString();
-const HOUR_MS = 3_600_000;
 
 it('a cordoned machine takes nothing new, and what runs on it goes on', async () => {
   const { machine, body } = await offered();

@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { MINUTE_MS } from '../../shared/time.js';
 import { paidMs } from '../../control-plane/domain/money/paid-time.js';
 import { eventually } from '../../scripts/eventually.js';
 import { advanceUntil } from '../harness/advance-until.js';
 import { TestControlPlane, statusIs } from '../harness/control-plane.js';
 import { GPU_MICRO, HOUR_MS, makePoor } from '../harness/poor.js';
-
-const MINUTE_MS = 60_000;
 
 let test: TestControlPlane;
 let templateId: string;

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { MINUTE_MS } from '../../shared/time.js';
 import { Browser, hiddenFieldsOf, textOf, type Shown } from '../harness/browser.js';
 import { TestControlPlane, type Renter } from '../harness/control-plane.js';
 import { addApp, codeAt, nextCode, type App } from '../harness/second-factors.js';
@@ -6,7 +7,6 @@ import { addApp, codeAt, nextCode, type App } from '../harness/second-factors.js
 const PASSWORD = 'a renter password';
 const SECOND_STEP = '/sign-in/second-factor';
 const FACTORS = '/account/second-factors';
-const MINUTE_MS = 60_000;
 
 let test: TestControlPlane;
 let renter: Renter;

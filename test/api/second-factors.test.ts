@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { HOUR_MS, MINUTE_MS } from '../../shared/time.js';
 import { forgetTotpSecrets } from '../../control-plane/services/identity/factors/second-factors.js';
 import { Encryption } from '../../control-plane/services/secrets/encryption.js';
 import { reencrypt } from '../../control-plane/services/secrets/key-rotation.js';
@@ -8,8 +9,6 @@ import type { ApiClient } from '../harness/api-client.js';
 import { TestControlPlane, type Renter } from '../harness/control-plane.js';
 import { addApp, codeAt, nextCode, type App } from '../harness/second-factors.js';
 
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
 const PASSWORD = 'a renter password';
 
 let test: TestControlPlane;

@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { DAY_MS, MINUTE_MS } from '../../shared/time.js';
 import { query } from '../../control-plane/store/sql.js';
 import type { ApiClient } from '../harness/api-client.js';
 import { TestControlPlane, type Renter } from '../harness/control-plane.js';
 
 const PASSWORD = 'a renter password';
-const MINUTE_MS = 60_000;
-const DAY_MS = 86_400_000;
 
 interface SessionBody {
   id: string;

@@ -1,13 +1,11 @@
 import { rmSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { DAY_MS, MINUTE_MS } from '../../shared/time.js';
 import { backUp, restore } from '../../control-plane/store/backup.js';
 import { TestControlPlane, statusIs } from '../harness/control-plane.js';
 import type { FakeAgent } from '../harness/fake-agent.js';
 import { DISK_MICRO, HOUR_MS, makePoor, type Poor } from '../harness/poor.js';
 import { eventually } from '../../scripts/eventually.js';
-
-const MINUTE_MS = 60_000;
-const DAY_MS = 24 * HOUR_MS;
 
 let test: TestControlPlane;
 let templateId: string;

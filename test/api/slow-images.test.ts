@@ -1,13 +1,11 @@
 import BetterSqlite3 from 'better-sqlite3';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { DAY_MS, MINUTE_MS } from '../../shared/time.js';
 import { query } from '../../control-plane/store/sql.js';
 import type { InstanceBody } from '../harness/api-client.js';
 import { eventually } from '../../scripts/eventually.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
 import type { FakeAgent } from '../harness/fake-agent.js';
-
-const MINUTE_MS = 60_000;
-const DAY_MS = 24 * 60 * MINUTE_MS;
 
 let test: TestControlPlane;
 let renter: Renter;

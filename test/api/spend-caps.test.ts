@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { MINUTE_MS } from '../../shared/time.js';
 import type { InstanceBody } from '../harness/api-client.js';
 import { eventually } from '../../scripts/eventually.js';
 import { World } from '../contract/world.js';
@@ -6,7 +7,6 @@ import { statusIs } from '../harness/control-plane.js';
 import { DAY_MS, DISK_MICRO, GPU_MICRO, HOUR_MS, makePoor, type Poor } from '../harness/poor.js';
 import { listening } from '../harness/told.js';
 
-const MINUTE_MS = 60_000;
 const NONE = { burn_per_hour_micro: null, day_micro: null, month_micro: null };
 
 let world: World;

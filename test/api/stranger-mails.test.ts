@@ -1,12 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { DAY_MS, MINUTE_MS } from '../../shared/time.js';
 import { query } from '../../control-plane/store/sql.js';
 import { eventually } from '../../scripts/eventually.js';
 import { TestControlPlane, type Renter } from '../harness/control-plane.js';
 import { mailsAreSettled, mailsOf } from '../harness/mails.js';
 import { TestSmtp } from '../harness/smtp.js';
-
-const MINUTE_MS = 60_000;
-const DAY_MS = 24 * 60 * MINUTE_MS;
 
 let smtp: TestSmtp;
 let test: TestControlPlane;

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { MINUTE_MS } from '../../shared/time.js';
 import type { InstanceBody } from '../harness/api-client.js';
 import { query } from '../../control-plane/store/sql.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
@@ -18,7 +19,6 @@ beforeAll(async () => {
 });
 afterAll(() => test.stop());
 
-const MINUTE_MS = 60_000;
 const read = (id: string) => renter.api.get<InstanceBody>(`/v1/instances/${id}`);
 const ask = (method: string, path: string) => renter.api.request<InstanceBody>(method, `/v1/instances/${path}`);
 const dispute = (method: string) =>

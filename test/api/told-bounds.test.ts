@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { MINUTE_MS } from '../../shared/time.js';
 import type { EventType } from '../../control-plane/domain/event.js';
 import { mayTell } from '../../control-plane/services/events/host-budget.js';
 import { query } from '../../control-plane/store/sql.js';
 import { World } from '../contract/world.js';
 import { listening } from '../harness/told.js';
 
-const MINUTE_MS = 60_000;
 const LOOK_MS = 15_000;
 
 let world: World;

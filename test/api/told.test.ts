@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { MINUTE_MS } from '../../shared/time.js';
 import { eventually } from '../../scripts/eventually.js';
 import { World } from '../contract/world.js';
 import { statusIs } from '../harness/control-plane.js';
 import { DAY_MS, DISK_MICRO, GPU_MICRO, HOUR_MS, makePoor } from '../harness/poor.js';
 import { listening } from '../harness/told.js';
-
-const MINUTE_MS = 60_000;
 
 let world: World;
 beforeAll(async () => {

@@ -1,11 +1,11 @@
 import BetterSqlite3 from 'better-sqlite3';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { HOUR_MS } from '../../shared/time.js';
 import { restOf } from '../../control-plane/services/system/pages.js';
 import { BY_EXPIRY, usableTokens } from '../../control-plane/services/machines/enrollment.js';
 import { TestControlPlane } from '../harness/control-plane.js';
 import { FakeAgent } from '../harness/fake-agent.js';
 
-const HOUR_MS = 3_600_000;
 const PATH = '/v1/operator/enrollment-tokens';
 
 interface Token {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { MINUTE_MS } from '../../shared/time.js';
 import type { InstanceBody } from '../harness/api-client.js';
 import { eventually } from '../../scripts/eventually.js';
 import { World } from '../contract/world.js';
@@ -6,7 +7,6 @@ import { statusIs } from '../harness/control-plane.js';
 import type { FakeAgent } from '../harness/fake-agent.js';
 
 const GRACE_MS = 2 * 60_000;
-const MINUTE_MS = 60_000;
 /** Before it is known what a command waits for. */
 const LOOK_MS = 5_000;
 

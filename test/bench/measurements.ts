@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { MINUTE_MS } from '../../shared/time.js';
 import { createControlPlane, type ControlPlane } from '../../control-plane/app.js';
 import { keepMeasurements, writeMeasurements } from '../../control-plane/services/measurements/keep.js';
 import { receiveMeasurements } from '../../control-plane/services/reconciler/measurements.js';
@@ -17,7 +18,6 @@ const HOSTS = 1_000;
 const INSTANCES_OF_A_HOST = 4;
 const INSTANCES = HOSTS * INSTANCES_OF_A_HOST;
 const MINUTES = 61;
-const MINUTE_MS = 60_000;
 
 /**
  * 4,000 instances on 1,000 hosts are measured for an hour: what a minute of one costs to hear and to write, as it is written (many

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { MINUTE_MS } from '../../shared/time.js';
 import { createControlPlane, type ControlPlane } from '../../control-plane/app.js';
 import { sql, statement } from '../../control-plane/store/sql.js';
 import { silentLogger } from '../../shared/logger.js';
@@ -10,7 +11,6 @@ import { INSTANCES, populate } from '../harness/large-marketplace.js';
 import { PLAIN_TEXT } from '../harness/plain-text.js';
 import type { Benchmark } from './benchmark.js';
 
-const MINUTE_MS = 60_000;
 const LIMIT_MS = 50;
 
 /** 50,000 running instances of 2,000 organizations, all attested up to now, are settled in one go. */

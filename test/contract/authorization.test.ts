@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type BetterSqlite3 from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { DAY_MS } from '../../shared/time.js';
 import { makeUnsubscribeToken } from '../../control-plane/services/mail/unsubscribe.js';
 import { query } from '../../control-plane/store/sql.js';
 import type { ApiClient, Answer, InstanceBody } from '../harness/api-client.js';
@@ -10,6 +11,7 @@ import { TestControlPlane, statusIs, type Renter } from '../harness/control-plan
 import { makePublicKey } from '../harness/keys.js';
 import { addApp } from '../harness/second-factors.js';
 import { idleSession, typedDeviceCode } from './own-things.js';
+import { joined } from './world.js';
 import {
   expected,
   type Cell,
@@ -21,7 +23,6 @@ import {
 } from './expected.js';
 import { ROUTES, type Route } from './routes.js';
 
-const DAY_MS = 86_400_000;
 const HALF_HOUR_MS = 1_800_000;
 const NOWHERE = '00000000-0000-4000-8000-000000000000';
 
@@ -62,7 +63,7 @@ async function expiredSession(): Promise<string> {
 
 async function makeSide(): Promise<Side> {
   const admin = await test.renter();
-  const [member, third] = [await joined(admin), await joined(admin)];
+  const [member, third] = [await memberOf(admin), await memberOf(admin)];
   await addApp(test, third.api);
   await test.operator.post(`/v1/operator/users/${third.userId}/second-factor-removal`, { reason: 'lost' });
   const inOrg = (renter: Renter) => renter.api.in(admin.organizationId);
@@ -141,12 +142,9 @@ async function quarantined(agent: TestControlPlane['lastAgent']): Promise<string
   return items.find((workload) => workload.instance_id === instanceId)?.id ?? '';
 }
 
-async function joined(admin: Renter, role = 'member'): Promise<Renter> {
-  const guest = await test.renter(0);
-  const invitation = { email: guest.email, role };
-  const { token } = await admin.api.post<{ token: string }>('/v1/orgs/current/invites', invitation);
-  await guest.api.post(`/v1/invites/${token}/accept`);
-  // So that it acts for this organization without a header, like everybody else here.
+/** Makes a member that acts for this organization without a header, like everybody else here. */
+async function memberOf(admin: Renter, role = 'member'): Promise<Renter> {
+  const guest = await joined(test, admin, role);
   test.dissolve(guest);
   return guest;
 }
@@ -160,16 +158,16 @@ async function credentialsOf(side: Side, other: Side, expiredSession: string): P
       kind,
       ...restrictions,
     });
-  const leaver = await joined(admin, 'admin');
+  const leaver = await memberOf(admin, 'admin');
   const [leaverPersonal, leaverTeam] = [await mint(leaver, 'personal'), await mint(leaver, 'team')];
   await leaver.api.delete(`/v1/me/organizations/${admin.organizationId}`);
   const revoked = await mint(admin, 'team');
   await admin.api.delete(`/v1/api-keys/${revoked.key.id}`);
   const expired = await mint(admin, 'team', { expires_at: new Date(test.clock.now() + HALF_HOUR_MS).toISOString() });
-  const demoted = await joined(admin);
+  const demoted = await memberOf(admin);
   const ofDemoted = await mint(demoted, 'personal');
   await admin.api.request('PATCH', `/v1/orgs/current/members/${demoted.userId}`, { role: 'viewer' });
-  const [viewer, billing] = [await joined(admin, 'viewer'), await joined(admin, 'billing')];
+  const [viewer, billing] = [await memberOf(admin, 'viewer'), await memberOf(admin, 'billing')];
   const of = (name: string, token: string | undefined, rest: Partial<Credential>): Credential => ({
     name,
     token,
@@ -180,7 +178,7 @@ async function credentialsOf(side: Side, other: Side, expiredSession: string): P
     userId: admin.userId,
     ...rest,
   });
-  const operator = await joined(admin);
+  const operator = await memberOf(admin);
   test.makeOperator(operator.userId);
   return [
     of('no credential', undefined, { dead: true }),

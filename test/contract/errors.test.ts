@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { MINUTE_MS } from '../../shared/time.js';
 import type { InstanceBody } from '../harness/api-client.js';
 import { statusIs, type Renter } from '../harness/control-plane.js';
 import { eventually } from '../../scripts/eventually.js';
@@ -14,7 +15,6 @@ beforeAll(async () => {
 });
 afterAll(() => world.stop());
 
-const MINUTE_MS = 60_000;
 const machine = () => `/v1/operator/machines/${world.test.lastAgent.hostId}`;
 const dispute = (method: string, { organizationId }: Renter) =>
   world.test.operator.request(method, `/v1/operator/organizations/${organizationId}/dispute`);

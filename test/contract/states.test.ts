@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { MINUTE_MS } from '../../shared/time.js';
 import type { InstanceBody } from '../harness/api-client.js';
 import { statusIs } from '../harness/control-plane.js';
 import { eventually } from '../../scripts/eventually.js';
@@ -17,8 +18,6 @@ afterAll(() => world.stop());
 const read = (id: string) => world.admin.api.get<InstanceBody>(`/v1/instances/${id}`);
 const ask = (method: string, path: string) => world.admin.api.request<InstanceBody>(method, `/v1/instances/${path}`);
 const next = (agent: FakeAgent): Promise<WireCommand> => eventually('a command', () => agent.held[0]);
-
-const MINUTE_MS = 60_000;
 
 /** Time passes, and the host is heard all the while. */
 async function later(agent: FakeAgent, ms: number): Promise<void> {

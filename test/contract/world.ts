@@ -151,7 +151,8 @@ export interface DeployBody {
   disk_gb: number;
 }
 
-async function joined(test: TestControlPlane, admin: Renter, role = 'member'): Promise<Renter> {
+/** Makes a renter without money who has joined the organization of `admin`. */
+export async function joined(test: TestControlPlane, admin: Renter, role = 'member'): Promise<Renter> {
   const guest = await test.renter(0);
   const invitation = { email: guest.email, role };
   const { token } = await admin.api.post<{ token: string }>('/v1/orgs/current/invites', invitation);

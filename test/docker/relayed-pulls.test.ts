@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { pack } from 'tar-stream';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { HOUR_MS } from '../../shared/time.js';
 import type { StartRelay } from '../../agent/pulls/client.js';
 import { Engine } from '../../agent/runtime/docker/engine.js';
 import { ImageCache } from '../../agent/runtime/docker/images/image-cache.js';
@@ -23,7 +24,6 @@ import { OwnDocker } from '../rig/own-docker.js';
 import { specOf } from '../suites/runtime-suite.js';
 
 const ONLY_REGISTRY = ['127.0.0.1/32'];
-const HOUR_MS = 3_600_000;
 
 const open: { stop(): void }[] = [];
 let own: OwnDocker;

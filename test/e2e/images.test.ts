@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { DAY_MS } from '../../shared/time.js';
 import { ImageCache } from '../../agent/runtime/docker/images/image-cache.js';
 import { pulledName } from '../../agent/runtime/docker/images/pulled-images.js';
 import { Engine } from '../../agent/runtime/docker/engine.js';
@@ -11,7 +12,6 @@ import { RealPlatform, RealRenter } from '../harness/real.js';
 import { Registry } from '../rig/registry.js';
 
 const LONG_MS = 180_000;
-const DAY_MS = 24 * 3_600_000;
 
 let registry: Registry;
 let real: RealPlatform;

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { MINUTE_MS } from '../../shared/time.js';
 import type { InstanceBody } from './api-client.js';
 import { linkedAccount, setCompany } from './companies.js';
 import { TestConsole } from './console.js';
@@ -8,8 +9,6 @@ import type { FakeAgent } from './fake-agent.js';
 import { makePublicKey } from './keys.js';
 import { addApp } from './second-factors.js';
 import { WebhookReceiver } from './webhook-receiver.js';
-
-const MINUTE_MS = 60_000;
 
 /** A marketplace in which every page has something to show, and every act is open to somebody. */
 export interface FullMarketplace {

@@ -1,3 +1,4 @@
+import { DAY_MS, HOUR_MS } from '../../shared/time.js';
 /** How much {@link growFleet} makes, beside what is there. */
 export interface FleetSize {
   /** With eight GPUs each, and one offer; none of their hosts is connected. The last ones have what is in quarantine. */
@@ -46,8 +47,6 @@ export interface Grown {
   columnsOf(table: string): string[];
 }
 
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 const MODELS = ['NVIDIA H100 80GB HBM3', 'NVIDIA A100-SXM4-80GB', 'NVIDIA L40S', 'NVIDIA GeForce RTX 4090'];
 
 /** Ids of what is made: its kind and its number. */

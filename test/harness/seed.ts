@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { HOUR_MS } from '../../shared/time.js';
 import { createControlPlane } from '../../control-plane/app.js';
 import { parseConfig } from '../../control-plane/config.js';
 import { connect, type Gpurent, type Instance, type TemplateOfOperator } from '../../client/api/index.js';
@@ -12,7 +13,6 @@ import { FakeAgent } from './fake-agent.js';
 import { makePublicKey } from './keys.js';
 import { ManualClock } from './manual-clock.js';
 
-const HOUR_MS = 60 * 60_000;
 const DAYS = 10;
 const CREDIT_MICRO = 500_000_000;
 const OPERATOR = { email: 'operator@localhost.test', password: randomBytes(12).toString('hex') };

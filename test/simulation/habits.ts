@@ -1,9 +1,9 @@
+import { MINUTE_MS } from '../../shared/time.js';
 import type { GpuReading } from '../../agent/host/gpus/driver.js';
 import type { Instruments } from '../../agent/measurements/measurements.js';
 import type { Workload } from '../../agent/runtime/workload.js';
 import type { SimDocker } from './docker.js';
 
-const MINUTE_MS = 60_000;
 const BLOCK_MS = 4 * MINUTE_MS;
 const HABITS = ['unmeasured', 'used', 'used', 'idle', 'idle', 'idle', 'idle', 'idle'] as const;
 

@@ -1,7 +1,6 @@
+import { MINUTE_MS } from '../../shared/time.js';
 import { EPOCH_MS } from './timeline.js';
 import { first, type Invariants, type View } from './view.js';
-
-const MINUTE_MS = 60_000;
 
 interface IdleStop {
   id: string;

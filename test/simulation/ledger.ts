@@ -1,10 +1,10 @@
+import { DAY_MS } from '../../shared/time.js';
 import type { InstanceStatus } from '../../control-plane/domain/instances/instance-state.js';
 import { GRACE_MS } from '../../control-plane/domain/deadlines.js';
 import { TICK_MS } from './control-plane.js';
 import { EPOCH_MS } from './timeline.js';
 import { first, isBeingStopped, type IntervalRow, type Invariants, type TransactionRow, type View } from './view.js';
 
-const DAY_MS = 24 * 60 * 60_000;
 const DEBT_MICRO = -5_000_000;
 /** What a worker or a host may take to notice. */
 const SLACK_MS = 2 * TICK_MS;

@@ -1,3 +1,4 @@
+import { MINUTE_MS } from '../../shared/time.js';
 import { GRACE_MS } from '../../control-plane/domain/deadlines.js';
 import { WEEKDAYS, type ScheduleAction, type ScheduleEntry } from '../../control-plane/domain/instances/schedule.js';
 import { removeSchedule, replaceSchedule } from '../../control-plane/services/actions/schedules.js';
@@ -6,7 +7,6 @@ import { EPOCH_MS } from './timeline.js';
 import { first, type Invariants, type ScheduleRow, type View } from './view.js';
 import type { World } from './world.js';
 
-const MINUTE_MS = 60_000;
 const ZONES = ['UTC', 'Europe/Berlin', 'Australia/Lord_Howe'];
 /** How long the worker may take: schedules of all instances become due in one run. */
 const SLACK_MS = 6 * TICK_MS;

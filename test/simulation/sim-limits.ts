@@ -1,7 +1,6 @@
+import { MINUTE_MS } from '../../shared/time.js';
 import type { InstanceLimits } from '../../control-plane/domain/money/instance-limits.js';
 import { Random } from './random.js';
-
-const MINUTE_MS = 60_000;
 
 /** Whether renters and admins limit what is spent in the world of a seed: in every second one. */
 export function hasLimits(seed: number): boolean {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { HOUR_MS } from '../../shared/time.js';
 import { TokenBucket } from '../../control-plane/domain/token-bucket.js';
 import { charge } from '../../control-plane/domain/money/charge.js';
 import { windowAfter } from '../../control-plane/domain/money/charge-window.js';
@@ -6,8 +7,6 @@ import { isPlausible } from '../../control-plane/domain/instances/command.js';
 import { AUTO_DESTROY, DEADLINES_MS, GRACE_MS } from '../../control-plane/domain/deadlines.js';
 import type { InstanceStatus } from '../../control-plane/domain/instances/instance-state.js';
 import { paidMs } from '../../control-plane/domain/money/paid-time.js';
-
-const HOUR_MS = 3_600_000;
 
 describe('A charge', () => {
   it.each([

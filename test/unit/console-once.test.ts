@@ -1,9 +1,9 @@
 import { afterEach, expect, it, vi } from 'vitest';
+import { DAY_MS } from '../../shared/time.js';
 import { ApiError, UnreachableError } from '../../client/api/errors.js';
 import { keptKey, nameOf } from '../../console/src/data/api/request-keys.js';
 import { sendOnce } from '../../console/src/data/api/send-once.js';
 
-const DAY_MS = 24 * 60 * 60_000;
 const lost = new UnreachableError('https://gpus.example', new Error('reset'));
 const refusal = (status: number, code: string) => new ApiError(status, { code, message: '', request_id: '' });
 

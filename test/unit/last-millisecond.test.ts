@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { HOUR_MS } from '../../shared/time.js';
 import type { Interval, Metered } from '../../control-plane/domain/money/metered.js';
 import { settle, type Account } from '../../control-plane/domain/money/settlement.js';
 
 const HIGHEST_PRICE = 1_000_000_000_000;
-const HOUR_MS = 3_600_000;
 
 const since = (id: number, at: number): Interval => ({
   id,

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { HOUR_MS } from '../../shared/time.js';
 import { History } from '../../agent/measurements/history.js';
 import { PointRing } from '../../agent/measurements/ring.js';
 import { diskStepOf, isHigherStep } from '../../control-plane/domain/instances/disk-filling.js';
@@ -23,8 +24,6 @@ import {
   type GpuUse,
   type Use,
 } from '../../shared/measurement.js';
-
-const HOUR_MS = 3_600_000;
 
 const value = fc.option(fc.oneof(fc.nat(100), fc.integer({ min: 0, max: 1e15 })), { nil: null });
 const gpuUse = fc.record(Object.fromEntries(MEASURED_GPU_FIELDS.map((name) => [name, value]))) as fc.Arbitrary<GpuUse>;

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { DAY_MS, MINUTE_MS } from '../../shared/time.js';
 import { INSTANCE_STATUSES, type InstanceStatus } from '../../control-plane/domain/instances/instance-state.js';
 import {
   LATEST_START_MS,
@@ -15,9 +16,6 @@ import {
   type ZoneOffset,
 } from '../../control-plane/domain/instances/schedule.js';
 import { findZone } from '../../control-plane/services/system/time-zones.js';
-
-const MINUTE_MS = 60_000;
-const DAY_MS = 1_440 * MINUTE_MS;
 
 function zoneOf(name: string): ZoneOffset {
   const zone = findZone(name);

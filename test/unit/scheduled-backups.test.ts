@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { HOUR_MS } from '../../shared/time.js';
 import { restore } from '../../control-plane/store/backup.js';
 import { ScheduledBackups } from '../../control-plane/store/scheduled-backups.js';
 import { query } from '../../control-plane/store/sql.js';
@@ -12,8 +13,6 @@ import { eventually } from '../../scripts/eventually.js';
 import { advanceUntil } from '../harness/advance-until.js';
 import { asNobody } from '../harness/as-nobody.js';
 import { ManualClock } from '../harness/manual-clock.js';
-
-const HOUR_MS = 60 * 60_000;
 
 let folder: string;
 let copies: string;

@@ -1,8 +1,7 @@
 import { expect, it } from 'vitest';
+import { MINUTE_MS } from '../../shared/time.js';
 import { WindowCounter } from '../../control-plane/http/limits/window-counter.js';
 import { ManualClock } from '../harness/manual-clock.js';
-
-const MINUTE_MS = 60_000;
 
 it('a window begins with the first event of its key, and says when it ends', () => {
   const clock = new ManualClock();

@@ -5,13 +5,12 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { TLSSocket } from 'node:tls';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { DAY_MS } from '../../shared/time.js';
 import { createControlPlane, type ControlPlane } from '../../control-plane/app.js';
 import { eventually } from '../../scripts/eventually.js';
 import { silentLogger } from '../../shared/logger.js';
 import { ManualClock } from '../harness/manual-clock.js';
 import { memoryFolder } from '../harness/memory-folder.js';
-
-const DAY_MS = 24 * 60 * 60_000;
 
 let clock: ManualClock;
 let folder: string;

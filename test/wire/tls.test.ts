@@ -3,6 +3,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect, createServer } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { DAY_MS, HOUR_MS } from '../../shared/time.js';
 import { requestCertificate } from '../../agent/link/certificate-request.js';
 import { checkBeforeEnroll, enroll } from '../../agent/link/enrollment.js';
 import { loadIdentity, saveIdentity } from '../../agent/link/identity.js';
@@ -21,8 +22,6 @@ import { TlsHosts, certified } from '../harness/tls-hosts.js';
 
 const OWN = { http: true, grpc: true, names: ['localhost', '127.0.0.1'] };
 const GRPC_ONLY = { ...OWN, http: false };
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 
 let test: TestControlPlane;
 let other: TestControlPlane;

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, it } from 'vitest';
+import { HOUR_MS } from '../../../shared/time.js';
 import { eventually } from '../../../scripts/eventually.js';
 import { TestConsole, type ConsoleWindow } from '../../harness/console.js';
 import { statusIs, type Renter } from '../../harness/control-plane.js';
@@ -11,7 +12,6 @@ import { NOON } from '../../harness/manual-clock.js';
 
 /** Where the pictures of README and guides are made; nowhere: they are not made. See docs/dev/console.md. */
 const FOLDER = process.env['TEST_SCREENSHOTS'];
-const HOUR_MS = 3_600_000;
 const DAYS = 9;
 /** For how long the newest instances have run, in hours. */
 const RECENT = 0.7;

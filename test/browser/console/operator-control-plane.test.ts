@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { HOUR_MS, MINUTE_MS } from '../../../shared/time.js';
 import { describeSettings } from '../../../control-plane/domain/setting.js';
 import { eventually } from '../../../scripts/eventually.js';
 import { advanceUntil } from '../../harness/advance-until.js';
@@ -9,9 +10,6 @@ import type { InstanceBody } from '../../harness/api-client.js';
 import { TestConsole, type ConsoleWindow } from '../../harness/console.js';
 import { statusIs } from '../../harness/control-plane.js';
 import { memoryFolder } from '../../harness/memory-folder.js';
-
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
 
 const folder = memoryFolder('gpurent-backups-');
 interface Backups {

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { DAY_MS } from '../../../shared/time.js';
 import { isNight } from '../../harness/at-night.js';
 import { Marketplace } from './marketplace.js';
 import { StatedWorkloads } from './stated-workloads.js';
@@ -8,7 +9,6 @@ const HEARTBEAT_S = 30;
 const RATE_MICRO = 36_000_000;
 const MICRO_A_MS = RATE_MICRO / 3_600_000;
 const PLENTY_MICRO = 1_000_000_000_000;
-const DAY_MS = 86_400_000;
 /** A step of the control plane's clock that is no larger is not told from a slow process. */
 const UNNOTICED_MS = 1_000;
 const HISTORIES = Number(process.env['TEST_ROUNDS'] ?? (isNight ? 60 : 3));

@@ -1,9 +1,9 @@
+import { DAY_MS } from '../../../shared/time.js';
 /**
  * Billing as plainly as it can be said: one second at a time, and the one in which a balance or a limit runs out a millisecond at a time.
  */
 
 const HOUR_MS = 3_600_000n;
-const DAY_MS = 86_400_000;
 /** A disk is charged until its host has been silent for so long. */
 export const SILENCE_MS = 900_000;
 /** When its host tells that a workload is not up yet, no more than the last of its time can be charged later. */
