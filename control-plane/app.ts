@@ -8,6 +8,7 @@ import type { Logger } from '../shared/logger.js';
 import { NO_KEEPALIVE } from '../shared/protocol.js';
 import { openCertificates, type Certificates } from './certificates.js';
 import type { Config } from './config.js';
+import type { HostRefusal } from './domain/machines/host-refusal.js';
 import type { WorkerName } from './domain/worker-name.js';
 import { Gateway } from './grpc/gateway.js';
 import { HostTls } from './grpc/host-tls.js';
@@ -220,7 +221,8 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     defer,
   );
   const metrics = metricsOf(platform, config, backups, () => certificates?.terms() ?? []);
-  const gateway = new Gateway(platform, logger, overrides.hostsAreHere ? NO_KEEPALIVE : {});
+  const onRefused = (reason: HostRefusal) => metrics.count({ what: 'host-refused', reason });
+  const gateway = new Gateway(platform, logger, onRefused, overrides.hostsAreHere ? NO_KEEPALIVE : {});
   let http: FastifyInstance | undefined;
   let certificates: Certificates | undefined;
 

@@ -27,6 +27,7 @@ import { hashToken } from '../services/secrets/tokens.js';
 import { LEEWAY_MS } from '../services/secrets/authority.js';
 import { renewCertificate, type Proof } from '../services/machines/credentials.js';
 import { certifyHost, enrollHost, type Enrolled } from '../services/machines/enrollment.js';
+import type { HostRefusal } from '../domain/machines/host-refusal.js';
 import { countMachines } from '../services/machines/machines.js';
 import type { Platform } from '../services/system/platform.js';
 import { HelloQueue } from './hello-queue.js';
@@ -60,6 +61,7 @@ export class Gateway {
   constructor(
     private readonly platform: Platform,
     private readonly logger: Logger,
+    private readonly onRefused: (reason: HostRefusal) => void,
     private readonly options: ServerOptions = {},
   ) {
     this.service = {
@@ -67,7 +69,8 @@ export class Gateway {
       renew: (call, callback) => this.renew(call, callback),
       connect: (stream) => {
         const peer = stream.getPeer();
-        const isKnown = serveHost(platform, this.logger.child({ peer }), stream, this.proofOf(stream), this.hellos);
+        const host = { stream, proof: this.proofOf(stream), hellos: this.hellos, onRefused };
+        const isKnown = serveHost(platform, this.logger.child({ peer }), host);
         if (isKnown) this.gate?.prove(peer);
       },
     };
@@ -157,11 +160,13 @@ export class Gateway {
 
   private answer<T>(call: Pick<Call, 'getPeer'>, callback: sendUnaryData<T>, work: () => Promise<T>): void {
     const peer = call.getPeer();
-    if (!this.refusals.admits(peer))
+    if (!this.refusals.admits(peer)) {
+      this.onRefused('flooded');
       return callback({
         code: status.RESOURCE_EXHAUSTED,
         details: 'too many refused attempts from this address; try again in a minute',
       });
+    }
     work().then(
       (result) => {
         this.refusals.succeeded(peer);
@@ -169,6 +174,7 @@ export class Gateway {
         callback(null, result);
       },
       (error: unknown) => {
+        this.onRefused(error instanceof Refusal ? 'call' : 'failed');
         if (error instanceof Refusal) {
           this.logger.warn({ peer, code: error.code }, `a host's call was refused: ${error.message}`);
           const code = error.code === 'VALIDATION_FAILED' ? status.INVALID_ARGUMENT : status.PERMISSION_DENIED;

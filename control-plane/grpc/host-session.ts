@@ -11,6 +11,7 @@ import type { Logger } from '../../shared/logger.js';
 import { HEARTBEAT_MS, PROTOCOL_MAX, PROTOCOL_MIN, REDIAL_AFTER } from '../../shared/protocol.js';
 import { MINUTE_MS } from '../../shared/time.js';
 import { redialSpreadMs } from '../domain/machines/redial.js';
+import type { HostRefusal } from '../domain/machines/host-refusal.js';
 import { Refusal } from '../domain/refusal.js';
 import { admitHost, type Proof } from '../services/machines/credentials.js';
 import type { AgentStream } from '../services/connections/agent-connections.js';
@@ -46,32 +47,43 @@ const CROWDED = 'too many hosts are connecting at once';
 /** How long a host waits that finds too many others. */
 const CROWDED_MS = 15_000;
 
+/** A host that dials in. */
+export interface Dialing {
+  stream: HostStream;
+  proof: Proof;
+  /** Where its hello waits for its turn; absent: it does not wait. */
+  hellos?: HelloQueue;
+  /** Is told why the host, or one of its messages, is refused. */
+  onRefused?: (reason: HostRefusal) => void;
+}
+
 /** Serves a host's stream from its first message to its end. Returns whether the host is authenticated and not blocked. */
-export function serveHost(
-  platform: Platform,
-  logger: Logger,
-  stream: HostStream,
-  proof: Proof,
-  hellos?: HelloQueue,
-): boolean {
+export function serveHost(platform: Platform, logger: Logger, host: Dialing): boolean {
   try {
-    const machineId = admitHost(platform, proof);
+    const machineId = admitHost(platform, host.proof);
     if (platform.connections.isBlocked(machineId) || !platform.connections.allows(machineId, 'facts', CONNECT_UNITS)) {
-      refuse(stream, status.RESOURCE_EXHAUSTED, FLOODED);
+      refuse(host, 'flooded', status.RESOURCE_EXHAUSTED, FLOODED);
       return false;
     }
-    new HostSession(platform, logger.child({ hostId: machineId }), stream, machineId, hellos);
+    new HostSession(platform, logger.child({ hostId: machineId }), host, machineId);
     return true;
   } catch (error) {
     logger.warn(`a host's stream was refused: ${messageOf(error)}`);
-    if (error instanceof Refusal) refuse(stream, status.UNAUTHENTICATED, error.message);
-    else refuse(stream, status.INTERNAL, 'internal error; dial again');
+    if (error instanceof Refusal) refuse(host, 'identity', status.UNAUTHENTICATED, error.message);
+    else refuse(host, 'failed', status.INTERNAL, 'internal error; dial again');
     return false;
   }
 }
 
 /** Refuses a stream. `redialAfterMs` asks the agent to dial again only after that time. */
-function refuse(stream: HostStream, code: status, details: string, redialAfterMs?: number): void {
+function refuse(
+  { stream, onRefused }: Dialing,
+  reason: HostRefusal,
+  code: status,
+  details: string,
+  redialAfterMs?: number,
+): void {
+  onRefused?.(reason);
   const metadata = new Metadata();
   if (redialAfterMs !== undefined) metadata.set(REDIAL_AFTER, String(redialAfterMs));
   // An error, and not a bare object: whoever hears it logs its message.
@@ -101,10 +113,10 @@ class HostSession implements AgentStream {
   constructor(
     private readonly platform: Platform,
     private readonly logger: Logger,
-    private readonly stream: HostStream,
+    private readonly host: Dialing,
     private readonly machineId: string,
-    private readonly hellos: HelloQueue | undefined,
   ) {
+    const { stream } = host;
     stream.on('data', (message: AgentMessage) => this.receive(message));
     this.helloDeadline = platform.clock.schedule(HELLO_MS, () => this.close('the host sent no hello in time'));
     stream.on('drain', () => (this.congested = false));
@@ -115,14 +127,14 @@ class HostSession implements AgentStream {
 
   send(message: ControlMessage): boolean {
     if (this.closed || this.congested) return false;
-    this.congested = !this.stream.write(message);
+    this.congested = !this.host.stream.write(message);
     return true;
   }
 
   close(reason: string): void {
     if (this.closed) return;
     this.lost(reason);
-    this.stream.end();
+    this.host.stream.end();
   }
 
   private lost(reason: string): void {
@@ -140,13 +152,15 @@ class HostSession implements AgentStream {
     if (this.closed) return;
     const what = message.message?.$case === 'logChunk' ? 'logs' : 'facts';
     if (!this.platform.connections.allows(this.machineId, what, unitsOf(message))) return this.cutOff();
-    if (isMalformed(message)) return refuse(this.stream, status.INVALID_ARGUMENT, MALFORMED);
-    if (this.greeted || !this.hellos) return this.process(message);
-    if (this.isQueued) return refuse(this.stream, status.FAILED_PRECONDITION, 'a host must wait for its welcome');
+    if (isMalformed(message)) return refuse(this.host, 'malformed', status.INVALID_ARGUMENT, MALFORMED);
+    if (this.greeted || !this.host.hellos) return this.process(message);
+    if (this.isQueued)
+      return refuse(this.host, 'order', status.FAILED_PRECONDITION, 'a host must wait for its welcome');
     this.isQueued = true;
     this.helloDeadline.cancel();
     const greet = () => this.closed || this.process(message);
-    if (!this.hellos.add(greet, unitsOf(message))) refuse(this.stream, status.RESOURCE_EXHAUSTED, CROWDED, CROWDED_MS);
+    if (!this.host.hellos.add(greet, unitsOf(message)))
+      refuse(this.host, 'crowded', status.RESOURCE_EXHAUSTED, CROWDED, CROWDED_MS);
   }
 
   private process(message: AgentMessage): void {
@@ -165,6 +179,7 @@ class HostSession implements AgentStream {
   private fail({ message }: AgentMessage, error: unknown): void {
     // A host without a welcome would wait for it: the refusal makes it dial again.
     if (!this.greeted) this.turnAway(error);
+    else this.host.onRefused?.(error instanceof Refusal ? 'content' : 'failed');
     const kind = message?.$case;
     if (error instanceof Refusal)
       return this.logger.warn({ kind, code: error.code }, `a host message was refused: ${error.message}`);
@@ -188,22 +203,23 @@ class HostSession implements AgentStream {
   private cutOff(): void {
     this.logger.warn('the host says more than any honest one would: it is cut off for a minute');
     this.lost('it exceeded its message limit');
-    refuse(this.stream, status.RESOURCE_EXHAUSTED, FLOODED);
+    refuse(this.host, 'flooded', status.RESOURCE_EXHAUSTED, FLOODED);
   }
 
   private turnAway(error: unknown): void {
-    if (error instanceof Refusal) return refuse(this.stream, status.FAILED_PRECONDITION, error.message);
-    refuse(this.stream, status.INTERNAL, 'internal error; dial again');
+    if (error instanceof Refusal) return refuse(this.host, 'content', status.FAILED_PRECONDITION, error.message);
+    refuse(this.host, 'failed', status.INTERNAL, 'internal error; dial again');
   }
 
   private greet(first: AgentMessage): void {
     const { message } = first;
     if (message?.$case !== 'hello')
-      return refuse(this.stream, status.FAILED_PRECONDITION, 'the first message must be hello');
+      return refuse(this.host, 'order', status.FAILED_PRECONDITION, 'the first message must be hello');
     const hello: Hello = message.value;
     if (hello.protocolMax < PROTOCOL_MIN || hello.protocolMin > PROTOCOL_MAX) {
       return refuse(
-        this.stream,
+        this.host,
+        'protocol',
         status.FAILED_PRECONDITION,
         `this control plane speaks protocol ${PROTOCOL_MIN} to ${PROTOCOL_MAX}, the agent ${hello.protocolMin} to ${hello.protocolMax}; upgrade the older one`,
       );
@@ -212,7 +228,7 @@ class HostSession implements AgentStream {
     if (isSuperseded(term, hello)) {
       const details = overtakenBy(term.epoch, hello.epoch);
       this.logger.error(details);
-      return refuse(this.stream, status.FAILED_PRECONDITION, details);
+      return refuse(this.host, 'superseded', status.FAILED_PRECONDITION, details);
     }
     const answer = handleHello(this.platform, this.machineId, hello);
     this.afterwards(first, () => this.welcome(hello, answer));

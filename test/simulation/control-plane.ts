@@ -52,7 +52,7 @@ export class SimControlPlane {
     const { platform, life } = this;
     return (stream, credential) => {
       this.timeline.schedule(life, 0, () =>
-        this.guarded(() => serveHost(platform, silentLogger, stream, { hash: hashToken(credential) })),
+        this.guarded(() => serveHost(platform, silentLogger, { stream, proof: { hash: hashToken(credential) } })),
       );
     };
   }

@@ -60,7 +60,7 @@ function hello({ inventory }: FakeAgent): AgentMessage {
 function connect(agent: FakeAgent, hellos: HelloQueue): Stream {
   const stream = new Stream();
   const proof = { hash: hashToken(agent.credential) };
-  serveHost(test.core.platform, silentLogger, stream as unknown as HostStream, proof, hellos);
+  serveHost(test.core.platform, silentLogger, { stream: stream as unknown as HostStream, proof, hellos });
   stream.emit('data', hello(agent));
   return stream;
 }

@@ -96,6 +96,22 @@ it.each([
   expect(await neighbour()).toMatchObject([{ status: 'running' }, { status: 'stopping' }, {}, {}]);
 });
 
+it.each([
+  ['order', [{ heartbeat: { dockerAvailable: true } }]],
+  ['protocol', [{ hello: { ...HELLO, protocolMin: 98, protocolMax: 99 } }]],
+  ['content', [{ hello: { ...HELLO, bootId: 'x'.repeat(65) } }]],
+] as const)('the metrics count a host that is refused: %s', async (reason, messages) => {
+  const counted = async () =>
+    Number(
+      new RegExp(`^gpurent_host_refusals_total\\{reason="${reason}"\\} (\\d+)$`, 'm').exec(
+        await (await fetch(`${test.url}/metrics`)).text(),
+      )?.[1],
+    );
+  const before = await counted();
+  await say(...messages.map(encode));
+  expect(await counted()).toBe(before + 1);
+});
+
 it('messages with anything changed in them change nothing of a neighbour', async () => {
   const before = await neighbour();
   const [command] = agent.held;

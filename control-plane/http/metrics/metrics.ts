@@ -5,6 +5,7 @@ import type { Clock } from '../../../shared/clock.js';
 import { VERSION } from '../../../shared/version.js';
 import { COMMAND_KINDS } from '../../domain/instances/command.js';
 import { FAILURE_CODES } from '../../domain/instances/command-failure.js';
+import { HOST_REFUSALS } from '../../domain/machines/host-refusal.js';
 import type { MetricEvent } from '../../domain/metric-event.js';
 import type { Overview } from '../../services/oversight/counts.js';
 import type { Signals } from '../../services/oversight/needs.js';
@@ -44,6 +45,11 @@ export class Metrics {
     'outcome',
   );
   private readonly mails = this.counter('mails_total', 'Mails that were sent, or given up, since the start', 'outcome');
+  private readonly refusedHosts = this.counter(
+    'host_refusals_total',
+    'Hosts, or messages of hosts, that were refused since the start',
+    'reason',
+  );
   private readonly commits = this.counter('database_commits_total', 'Durable commits since the start');
   private readonly workers = {
     runs: this.counter('worker_runs_total', 'Runs of background workers since the start', 'worker'),
@@ -119,6 +125,7 @@ export class Metrics {
     collectDefaultMetrics({ register: this.registry });
     for (const outcome of ['sent', 'failed']) this.mails.inc({ outcome }, 0);
     for (const outcome of ['delivered', 'retried', 'failed']) this.webhooks.inc({ outcome }, 0);
+    for (const reason of Object.keys(HOST_REFUSALS)) this.refusedHosts.inc({ reason }, 0);
     // Prometheus counts no increase from the first value of a series, so each series starts at 0.
     for (const kind of COMMAND_KINDS)
       for (const code of FAILURE_CODES) this.commands.inc({ kind, outcome: 'failed', code }, 0);
@@ -142,6 +149,7 @@ export class Metrics {
     if (counted.what === 'ledger') return this.ledger.inc({ kind: counted.kind });
     if (counted.what === 'webhook') return this.webhooks.inc({ outcome: counted.outcome });
     if (counted.what === 'mail') return this.mails.inc({ outcome: counted.outcome });
+    if (counted.what === 'host-refused') return this.refusedHosts.inc({ reason: counted.reason });
     if (counted.what === 'destroyed') return void (this.destroyed += 1);
     const { kind, outcome, failure } = counted;
     this.commands.inc({ kind, outcome, ...(failure ? { code: failure.code } : {}) });
