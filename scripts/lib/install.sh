@@ -168,6 +168,29 @@ take_from() {
   done
 }
 
+# places_of_copies FILE: prints where gpurent-copies has put copies by these settings: folders that are there, and other machines.
+places_of_copies() {
+  local file=$config_dir/$1 folder place
+  [ -e "$file" ] || return 0
+  folder=$(sed -n 's/^[[:space:]]*GPURENT_COPIES_FOLDER[[:space:]]*=[[:space:]]*//p' "$file" | tail -n 1)
+  {
+    printf '%s\n' "${folder:-/root/gpurent-copies}"
+    sed -n 's/^[[:space:]]*GPURENT_COPIES_TO[[:space:]]*=//p' "$file" | tail -n 1 | tr ', ' '\n\n'
+  } | tr -d "\"'" | while read -r place; do
+    case "$place" in
+    sftp:*) printf '%s\n' "$place" ;;
+    /*) if [ -e "$place" ]; then printf '%s\n' "$place"; fi ;;
+    esac
+  done
+}
+
+# say_copies PLACE...: names where copies of what was removed stay.
+say_copies() {
+  [ $# -gt 0 ] || return 0
+  say 'the copies that gpurent-copies has made stay; delete them if nobody needs them:'
+  printf '  %s\n' "$@" >&2
+}
+
 # say_kept PATH...: names those that are still there.
 say_kept() {
   local path kept=()

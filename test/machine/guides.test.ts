@@ -145,13 +145,15 @@ describe('operator.md, where something went wrong,', () => {
   it('goes on on a new machine, with the copy and the key', async () => {
     await walk.follow(market.operator, 'day-two.md: What to keep copies of');
     await machine.sh(
-      `cd; mkdir new && cd new && ln ../*.tar.gz . && cp ${KEY} THE-KEY && cp ../gpurent-copies/gpurent-*.db THE-COPY`,
+      `cd; mkdir new && cd new && ln ../*.tar.gz . && cp ${KEY} THE-KEY && cd ../gpurent-copies &&
+      cp gpurent-*.db ../new/THE-COPY && cp settings-*.tar.gz ../new/THE-SETTINGS`,
     );
     expect(await machine.sh('tar -tzf /root/gpurent-copies/settings-*.tar.gz')).toContain(
       'etc/gpurent/control-plane.conf',
     );
     const installer = inlineOf('docs/operator.md', 'scripts/install-control-plane --uninstall');
-    await market.operator.paste(`${RELEASE_NAME}/${installer} --purge; cd new`);
+    const purged = await market.operator.paste(`{ ${RELEASE_NAME}/${installer} --purge; } 2>&1; cd new`);
+    expect(purged).toContain('/root/gpurent-copies');
     await walk.follow(market.operator, 'operator.md: Install');
     await walk.follow(market.operator, 'operator.md: Backups (2)');
     await market.isConnected();

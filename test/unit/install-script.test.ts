@@ -59,6 +59,20 @@ describe('a removal', () => {
     );
   });
 
+  it('names the places of copies that stay: folders that are there, and other machines', () => {
+    const places = (settings: string) => {
+      writeFileSync(join(folder, 'etc/copies.conf'), settings);
+      return bash('mapfile -t places < <(places_of_copies copies.conf); say_copies "${places[@]}"')
+        .split('\n')
+        .slice(1);
+    };
+    const server = 'sftp://keeper@copies.example/srv/gpurent';
+    const here = put('copies/gpurent.db').replace(/\/[^/]*$/, '');
+    const settings = `GPURENT_COPIES_FOLDER = "${here}"\nGPURENT_COPIES_TO=${folder}/gone, ${server},${folder}/else\n`;
+    expect(places(settings)).toEqual([`  ${here}`, `  ${server}`, `  ${folder}/else`, '']);
+    expect(places(`GPURENT_COPIES_FOLDER=${folder}/gone\n`)).toEqual([]);
+  });
+
   it.runIf(process.getuid?.() === 0)('leaves nothing to the group that it frees', () => {
     const group = Number(execFileSync('id', ['-g', 'nobody'], { encoding: 'utf8' }));
     for (const path of [own, elsewhere]) chownSync(path, 0, group);
