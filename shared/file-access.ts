@@ -9,27 +9,26 @@ const PROBE = Buffer.alloc(4_096);
 
 /** Throws SetupError unless `file` can be read. Its one line names the user, the action and the path. */
 export function requireReadable(file: string): void {
-  const found = look(file, `there is no file ${file}`);
+  const copy = `install -o ${userName()} -m 600 ${file} ...`;
+  const ifDenied = `the user ${userName()} may not read ${file}: put a copy of it where that user may ("${copy}")`;
+  const found = look(file, `there is no file ${file}`, ifDenied);
   if (!found.isFile()) throw new SetupError(`${file} is not a file`);
   try {
     closeSync(openSync(file, 'r'));
   } catch (error) {
-    const copy = `install -o ${userName()} -m 600 ${file} ...`;
-    throw denied(
-      error,
-      `the user ${userName()} may not read ${file}: put a copy of it where that user may ("${copy}")`,
-    );
+    throw denied(error, ifDenied);
   }
 }
 
 /** Throws SetupError unless files in `folder` can be created and written: creates and removes one. */
 export function requireWritableFolder(folder: string): void {
-  const found = look(folder, `there is no folder ${folder}`);
+  const ifDenied = `the user ${userName()} may not write in ${folder}: name a folder in which that user may`;
+  const found = look(folder, `there is no folder ${folder}`, ifDenied);
   if (!found.isDirectory()) throw new SetupError(`${folder} is not a folder`);
   try {
     probe(join(folder, `.gpurent-${randomUUID()}`));
   } catch (error) {
-    throw denied(error, `the user ${userName()} may not write in ${folder}: name a folder in which that user may`);
+    throw denied(error, ifDenied);
   }
 }
 
@@ -71,13 +70,13 @@ function probe(file: string): void {
   }
 }
 
-function look(path: string, ifAbsent: string): Stats {
+function look(path: string, ifAbsent: string, ifDenied: string): Stats {
   try {
     return statSync(path);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT' || code === 'ENOTDIR') throw new SetupError(ifAbsent, { cause: error });
-    throw denied(error, `the user ${userName()} may not look at ${path}`);
+    throw denied(error, ifDenied);
   }
 }
 

@@ -338,7 +338,13 @@ function open(file: string, litestream: boolean): BetterSqlite3.Database {
 function migrate(connection: BetterSqlite3.Database, file: string, steps: readonly Migration[]): void {
   const version = connection.pragma('user_version', { simple: true }) as number;
   if (version > steps.length) {
-    throw new Error(`it was written by a newer release (schema ${version}, this one knows ${steps.length})`);
+    const before = `${file}.schema-${steps.length}`;
+    const back = existsSync(before)
+      ? `, or restore what it was before ("gpurent-control-plane restore ${before}")`
+      : '';
+    throw new Error(
+      `it was written by a newer release (schema ${version}, this one knows ${steps.length}): install that release again${back}`,
+    );
   }
   if (version > 0 && version < steps.length) copyBefore(connection, `${file}.schema-${version}`);
   steps.slice(version).forEach(({ sql }, index) => {

@@ -4,6 +4,7 @@ import { HOUR_MS } from '../time.js';
 import { createSecureContext } from 'node:tls';
 import type { Clock, Timer } from '../clock.js';
 import { SetupError, messageOf } from '../coded-error.js';
+import { requireReadable } from '../file-access.js';
 import type { Logger } from '../logger.js';
 
 /** A certificate followed by its chain, and its key; both in PEM. */
@@ -127,10 +128,11 @@ export function requirePair({ certificate, key }: KeyAndCertificate): number {
 
 /** Returns a source that reads a certificate with its chain, and its key, from their files. */
 export function fromFiles(files: CertificateFiles): IdentitySource {
-  return async () => ({
-    certificate: await readFile(files.certificate, 'utf8'),
-    key: await readFile(files.key, 'utf8'),
-  });
+  return async () => {
+    requireReadable(files.certificate);
+    requireReadable(files.key);
+    return { certificate: await readFile(files.certificate, 'utf8'), key: await readFile(files.key, 'utf8') };
+  };
 }
 
 /**

@@ -298,9 +298,10 @@ it('trusts an authority of a company that the system or --cacert names, and says
     method === 'DELETE'
       ? response.writeHead(202, { 'content-type': 'application/json' }).end('null')
       : response.writeHead(200, { 'content-type': 'application/json' }).end('{"items":[]}');
-  server = createTlsServer({ cert: certificate, key }, answer);
-  await new Promise<void>((resolve) => server?.listen(0, '127.0.0.1', resolve));
-  const GPURENT_URL = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const secure = createTlsServer({ cert: certificate, key }, answer);
+  server = secure;
+  await new Promise<void>((resolve) => secure.listen(0, '127.0.0.1', resolve));
+  const GPURENT_URL = `https://127.0.0.1:${(secure.address() as AddressInfo).port}`;
   const file = join(person.home, 'company.pem');
   writeFileSync(file, certificate);
   const env = { GPURENT_URL, SSL_CERT_FILE: join(person.home, 'none.pem') };
@@ -319,6 +320,14 @@ it('trusts an authority of a company that the system or --cacert names, and says
   ])
     expect(answered).toEqual({ code: 0, stdout: '{\n  "items": []\n}\n', stderr: '' });
   expect(await ask(`api DELETE /v1/instances/1 --cacert ${file}`)).toEqual({ code: 0, stdout: '', stderr: '' });
+  const expired = await certificateFor('127.0.0.1', new Date(Date.now() - 1));
+  secure.closeAllConnections();
+  secure.setSecureContext({ cert: expired.certificate, key: expired.key });
+  writeFileSync(file, expired.certificate);
+  expect(await ask(`api GET /v1/instances --cacert ${file}`)).toMatchObject({
+    code: 6,
+    stderr: expect.stringMatching(/certificate has expired.*has to be renewed: tell its operator/s) as string,
+  });
   writeFileSync(file, 'no certificate');
   expect(await ask(`api GET /v1/instances --cacert ${file}`)).toMatchObject({
     code: 2,

@@ -29,11 +29,14 @@ it('an operator enrolls a host, and rents it out', async () => {
   expect(await run('machines add --uses 3 --expires 2h')).toMatch(
     /^scripts\/install-agent --control-plane 127\.0\.0\.1:8090 --token enr_\S+\n$/,
   );
+  const warning = expect.stringContaining('No other machine reaches 127.0.0.1:8090') as string;
+  expect(await operator.run(['machines', 'add'])).toMatchObject({ code: 0, stderr: warning });
   await test.restart({ publicGrpcAddress: 'hosts.example:1;reboot' });
   // A control plane that lies puts nothing into the line that root pastes.
   expect(await operator.run(['machines', 'add'])).toMatchObject({ code: EXIT.failed, stdout: '' });
   await test.restart({ publicGrpcAddress: 'hosts.example:18090' });
   expect(await run('machines add')).toContain(' --control-plane hosts.example:18090 --token ');
+  expect(await operator.run(['machines', 'add'])).not.toMatchObject({ stderr: warning });
   const agent = await test.host({ gpus: 2 });
   const [, id = ''] = /^([0-9a-f]{8})/m.exec(await run('machines')) ?? [];
   expect(agent.hostId.startsWith(id)).toBe(true);

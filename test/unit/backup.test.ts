@@ -97,6 +97,8 @@ it('whoever may not read or write somewhere is told who, and where', () => {
   const shut = join(folder, 'shut');
   mkdirSync(shut);
   lock(shut);
+  const closed = join(folder, 'closed');
+  mkdirSync(closed, { mode: 0 });
   chmodSync(folder, 0o755);
   for (const path of [file, saved]) chmodSync(path, 0o644);
   const secret = join(folder, 'secret.db');
@@ -108,6 +110,7 @@ it('whoever may not read or write somewhere is told who, and where', () => {
     [() => backUp(file, join(file, 'copy.db')), `${file} is not a folder`],
     [() => restore(secret, file, NOW), `the user ${user} may not read ${secret}`],
     [() => restore(saved, join(shut, 'gpurent.db'), NOW), `the user ${user} may not write in ${shut}`],
+    [() => restore(join(closed, 'a.db'), file, NOW), `the user ${user} may not read ${closed}/a.db: put a copy of`],
     [() => restore(folder, file, NOW), `${folder} is not a file`],
   ];
   for (const [attempt, saying] of attempts) {
@@ -115,6 +118,7 @@ it('whoever may not read or write somewhere is told who, and where', () => {
     expect(run, saying).toThrow(SetupError);
     expect(run, saying).toThrow(saying);
   }
+  chmodSync(closed, 0o700);
 });
 
 it('what is wrong is refused, and changes nothing', () => {

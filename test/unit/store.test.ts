@@ -81,7 +81,9 @@ it('is copied before a newer release changes its form, and stays as it was when 
   }
   new Store(file, new ManualClock()).close();
   new Store(file, new ManualClock(), { steps: [...migrations, sound] }).close();
-  expect(() => new Store(file, new ManualClock())).toThrow(/written by a newer release/);
+  expect(() => new Store(file, new ManualClock())).toThrow(
+    `or restore what it was before ("gpurent-control-plane restore ${copy}")`,
+  );
   // The release before takes its copy back.
   const { replaced } = restore(copy, file, 1);
   expect(replaced).not.toBeNull();
@@ -262,7 +264,7 @@ it('refuses a file of a newer release, and one that is no database, without harm
   const database = new BetterSqlite3(file);
   database.pragma('user_version = 999');
   database.close();
-  expect(() => new Store(file, new ManualClock())).toThrow(/written by a newer release/);
+  expect(() => new Store(file, new ManualClock())).toThrow(/written by a newer release.*: install that release again$/);
   expect(() => new Store('/nowhere/gpurent.db', new ManualClock())).toThrow(/cannot write/);
 });
 

@@ -14,6 +14,8 @@ type Machine = components['schemas']['OperatedMachine'];
 const HOUR_MS = 3_600_000;
 /** What the control plane sends becomes a part of a line that root pastes into a shell: nothing in it may mean something there. */
 const PLAIN = /^[\w.:[\]-]*$/;
+/** An address that means another machine on each machine. */
+const LOOPBACK = /^(localhost|127\.[\d.]+|\[::1\]):/;
 
 const columns = (now: number): Column<Machine>[] => [
   { title: 'ID', of: ({ id }) => id.slice(0, 8) },
@@ -66,6 +68,10 @@ export const define: Define = (command, invocation) => {
         `Paste this as root on the host, in the folder of the release. It works until ${minuteOf(made.expires_at)}:`,
       );
       invocation.line(`scripts/install-agent --control-plane ${address} --token ${made.token}`);
+      if (LOOPBACK.test(address))
+        invocation.note(
+          `No other machine reaches ${address}: put the address of this control plane into the line, or give --grpc HOST:PORT.`,
+        );
     });
   defineActs(command, invocation);
 };

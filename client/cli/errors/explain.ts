@@ -21,8 +21,7 @@ export function explain(error: unknown): Explained {
     return { ...plain, exitCode: error.exitCode, message: error.message, advice: error.advice };
   if (error instanceof ApiError) return ofApi(error);
   if (error instanceof UnreachableError) {
-    const advice = isUnknownIssuer(error) ? UNKNOWN_ISSUER : NOT_REACHED;
-    return { ...plain, exitCode: EXIT.unreachable, message: error.message, advice };
+    return { ...plain, exitCode: EXIT.unreachable, message: error.message, advice: ofUnreached(error) };
   }
   if (error instanceof EventsExpiredError) return { ...plain, exitCode: EXIT.refused, message: error.message };
   const reason = error instanceof Error ? error.message : String(error);
@@ -37,6 +36,8 @@ export function explain(error: unknown): Explained {
 const NOT_REACHED = 'Check the address (gpurent context) and your network, then repeat the command.';
 const UNKNOWN_ISSUER =
   'This machine does not know who has issued the certificate. If it is your company or your operator, give the certificate of that authority with --cacert FILE (or GPURENT_CACERT), or add it to the store of the system.';
+const EXPIRED =
+  'If the clock of this machine is right, the certificate of the control plane has to be renewed: tell its operator.';
 /** As OpenSSL names it, where it finds no way from a certificate to an authority that is trusted. */
 const UNKNOWN_ISSUER_CODES = [
   'DEPTH_ZERO_SELF_SIGNED_CERT',
@@ -46,9 +47,14 @@ const UNKNOWN_ISSUER_CODES = [
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ];
 
-function isUnknownIssuer(error: unknown): boolean {
+function ofUnreached(error: UnreachableError): string {
+  if (isCausedBy(error, UNKNOWN_ISSUER_CODES)) return UNKNOWN_ISSUER;
+  return isCausedBy(error, ['CERT_HAS_EXPIRED', 'CERT_NOT_YET_VALID']) ? EXPIRED : NOT_REACHED;
+}
+
+function isCausedBy(error: unknown, codes: readonly string[]): boolean {
   if (!(error instanceof Error)) return false;
-  return UNKNOWN_ISSUER_CODES.includes((error as NodeJS.ErrnoException).code ?? '') || isUnknownIssuer(error.cause);
+  return codes.includes((error as NodeJS.ErrnoException).code ?? '') || isCausedBy(error.cause, codes);
 }
 
 function ofApi(error: ApiError): Explained {
