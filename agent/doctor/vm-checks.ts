@@ -38,7 +38,10 @@ export function vmChecks(
     const age =
       days <= OLD_DAYS
         ? good(`the runner image was built ${days} days ago`)
-        : doubtful(`the runner image was built ${days} days ago`, 'run scripts/build-vm-runner again for newer fixes');
+        : doubtful(
+            `the runner image was built ${days} days ago`,
+            'run scripts/build-vm-runner again for newer fixes, see "Virtual machines" in docs/host-owner.md',
+          );
     if (source.kind !== 'nvidia') return [booted, age];
     const advice = 'before renters do, deploy a machine on each GPU and try stop, start and destroy';
     return [booted, age, doubtful('GPU passthrough (VFIO) is experimental', advice)];

@@ -135,6 +135,7 @@ remove_program() {
   rm -f "/usr/local/bin/$program" "$prefix/${program#gpurent-}"
   systemctl daemon-reload
   systemctl reset-failed "$@" 2>/dev/null || true
+  begin_step 'removing releases that nothing uses'
   remove_unused_releases
   end_step
 }

@@ -192,7 +192,9 @@ describe('a host runs no machines, and says why,', () => {
   });
 
   it('that lacks what they run in', async () => {
-    expect(await support('localhost/gpurent/none:1')).toMatch(/is not here: run scripts\/build-vm-runner/);
+    expect(await support('localhost/gpurent/none:1')).toMatch(
+      /is not here: run scripts\/build-vm-runner, see "Virtual machines"/,
+    );
   });
 
   it.each([

@@ -45,7 +45,8 @@ export class VmSupport {
   async whyUnsupported(): Promise<string | undefined> {
     const { accelerator, runner } = this.settings;
     if (accelerator === null) return 'GPURENT_AGENT_VMS is "off"';
-    if (!(await readImage(this.engine, runner))) return `the image ${runner} is not here: run scripts/build-vm-runner`;
+    if (!(await readImage(this.engine, runner)))
+      return `the image ${runner} is not here: run scripts/build-vm-runner, see "Virtual machines" in docs/host-owner.md`;
     const ofGpus = await this.gpus.passthrough.whyUnavailable();
     if (ofGpus !== undefined) return `GPUs cannot be given to virtual machines: ${ofGpus}`;
     if (!this.probed || this.clock.monotonic() >= this.staleAt) {
