@@ -1,7 +1,7 @@
-import { readFileSync, statfsSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { readFileSync } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
 import type { CertificateTerm } from '../shared/network/certificate-term.js';
+import { messageOf } from '../shared/coded-error.js';
 import { systemClock, type Clock } from '../shared/clock.js';
 import { randomIds, type Ids } from '../shared/ids.js';
 import type { Logger } from '../shared/logger.js';
@@ -9,7 +9,7 @@ import { NO_KEEPALIVE } from '../shared/protocol.js';
 import { openCertificates, type Certificates } from './certificates.js';
 import type { Config } from './config.js';
 import type { HostRefusal } from './domain/machines/host-refusal.js';
-import type { WorkerName } from './domain/worker-name.js';
+import { jobsOf, type Job } from './jobs.js';
 import { Gateway } from './grpc/gateway.js';
 import { HostTls } from './grpc/host-tls.js';
 import { readConsole } from './http/console/files.js';
@@ -24,57 +24,41 @@ import { webhookPoster, type OutboundOptions } from './outbound/post-webhook.js'
 import { SmtpTransport } from './mail/smtp.js';
 import { manualPayments } from './payments/manual.js';
 import { createOperator } from './services/identity/sign-in/sign-up.js';
-import { expireApiKeys } from './services/organizations/keys/api-keys.js';
 import { forgetRunFloors, restartExhaustionClocks, shiftUnsettledTimes } from './services/metering/clock-shift.js';
-import { schedulerOf } from './services/actions/run-schedules.js';
 import { ClockStepDetector } from './services/system/clock-steps.js';
 import { recordSettings } from './services/system/record-settings.js';
 import { Authority } from './services/secrets/authority.js';
 import { countDestroyed } from './services/oversight/counts.js';
 import { fleetOf } from './services/oversight/fleet.js';
 import { PendingCommands } from './services/connections/pending-commands.js';
-import { dispatchCommands } from './services/reconciler/dispatch.js';
-import { settleLostMachines } from './services/reconciler/lost-instances.js';
-import { errorExpirerOf } from './services/housekeeping/error-expiry.js';
-import { writeLastSeen } from './services/housekeeping/last-seen.js';
-import { releaseHeldGpus } from './services/reconciler/held-gpus.js';
-import { silenceWatcherOf } from './services/reconciler/silent-hosts.js';
-import { operatorTellerOf } from './services/reconciler/operator-events.js';
-import { enforceSuspensions } from './services/housekeeping/suspensions.js';
-import { expireTransitions } from './services/reconciler/time-outs.js';
-import { waitTellerOf } from './services/reconciler/wait-events.js';
 import { AgentConnections } from './services/connections/agent-connections.js';
 import { checkKey, isKeyOf } from './services/secrets/key-check.js';
 import { forgetEncrypted } from './services/instances/forget-secrets.js';
 import { reencrypt } from './services/secrets/key-rotation.js';
-import { purgeGuesses } from './services/identity/factors/factor-guesses.js';
 import { forgetIssuerSecrets } from './services/identity/companies/issuers.js';
 import { forgetTotpSecrets } from './services/identity/factors/second-factors.js';
-import { purgeNetworks } from './services/identity/sessions/sign-in-networks.js';
-import { factorRemoverOf, shiftRemovals } from './services/identity/factors/factor-removals.js';
-import { linkSenderOf } from './services/identity/links/send-links.js';
+import { shiftRemovals } from './services/identity/factors/factor-removals.js';
 import { mailWorkersOf } from './services/mail/mail-workers.js';
 import { beginEventEpoch } from './services/events/epoch.js';
 import { LastUsed } from './services/system/last-used.js';
 import { Passwords, type PasswordCost } from './services/secrets/passwords.js';
 import { LogRelay } from './services/connections/log-relay.js';
-import { destroyUnpaid } from './services/billing/settle/auto-destroy.js';
-import { settlerOf } from './services/billing/settle/settle.js';
 import type { Platform } from './services/system/platform.js';
-import { purgerOf } from './services/housekeeping/purge.js';
 import { WorkerRuns } from './services/system/worker-runs.js';
 import { shiftWebhookTimes } from './services/webhooks/schedule.js';
 import { WebhookSender } from './services/webhooks/sender.js';
 import { Encryption } from './services/secrets/encryption.js';
-import { keepMeasurements, writeMeasurements } from './services/measurements/keep.js';
+import { writeMeasurements } from './services/measurements/keep.js';
 import { beginTerm } from './services/connections/term.js';
+import { PutOffWrites } from './put-off-writes.js';
 import { adoptNextKey, prepareNextKey, readNextKey } from './secret-key.js';
 import { backUp } from './store/backup.js';
 import { ageOf, readCopies } from './store/copies.js';
 import { isDrill } from './store/meta.js';
+import { DiskRoom } from './store/disk-room.js';
 import { ScheduledBackups } from './store/scheduled-backups.js';
 import { Store, type Tx } from './store/store.js';
-import { Workers, type Worker } from './workers/workers.js';
+import { Workers } from './workers/workers.js';
 
 export interface Overrides {
   clock?: Clock;
@@ -90,28 +74,6 @@ export interface Overrides {
   /** Notices no dead host by keepalive: where hosts are in this process, they cannot answer while it computes. */
   hostsAreHere?: boolean;
 }
-
-/** Every worker: `WorkerName` lists those that use cases nudge; the others run only once a second. */
-type Job =
-  | WorkerName
-  | 'api-keys'
-  | 'auto-destroy'
-  | 'error-expiry'
-  | 'event-mails'
-  | 'idle-log'
-  | 'last-seen'
-  | 'last-used'
-  | 'held-gpus'
-  | 'logs'
-  | 'measurements'
-  | 'operator-events'
-  | 'purge'
-  | 'schedules'
-  | 'second-factors'
-  | 'silent-hosts'
-  | 'suspensions'
-  | 'time-outs'
-  | 'wait-events';
 
 export interface Addresses {
   /** `host:port` */
@@ -167,8 +129,10 @@ export function forgetSecrets(config: Config): ReturnType<typeof forgetEncrypted
 /** Connects the parts of the control plane; contains no rules. */
 export function createControlPlane(config: Config, logger: Logger, overrides: Overrides = {}): ControlPlane {
   const { clock = systemClock, ids = randomIds, defer = setImmediate } = overrides;
+  const room = new DiskRoom(config.database, config.reserveBytes ?? 0, logger);
   const store = new Store(config.database, clock, {
     ids,
+    room,
     onNudge: (worker) => workers.nudge(worker),
     onCount: (counted) => metrics.count(counted),
     requestId: currentRequest,
@@ -176,13 +140,16 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     litestream: config.litestream ?? false,
     ...(overrides.commitsAlone ? {} : { deferCommit: defer }),
   });
+  const putOff = new PutOffWrites(store, room);
   beginEventEpoch(store);
   const encryption = openEncryption(store, config, clock);
   const connections = new AgentConnections(clock);
   const drill = store.transact(isDrill);
-  const backups = config.backups && !drill ? new ScheduledBackups(store, config.backups, clock, logger) : undefined;
+  const backups =
+    config.backups && !drill ? new ScheduledBackups(store, config.backups, clock, logger, room) : undefined;
   const platform: Platform = {
     store,
+    room,
     clock,
     ids,
     encryption,
@@ -192,30 +159,27 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     pendingCommands: new PendingCommands(clock),
     lastUsed: new LastUsed(),
     passwords: new Passwords(overrides.passwordCost),
-    signUpMode: config.signUp ?? 'open',
-    operatorsNeedFactor: config.operatorsNeedFactor ?? false,
-    publicUrl: config.publicUrl ?? null,
-    publicGrpcAddress: config.publicGrpcAddress ?? null,
-    abuse: config.abuse ?? {},
-    webhookNetworks: config.webhookNetworks ?? [],
+    ...settingsOf(config),
     mail: config.mail && !drill ? new SmtpTransport(config.mail, clock) : null,
     openId: openIdOf(config, clock, logger, overrides, drill),
     logs: new LogRelay(clock, ids, connections),
     payments: (drill ? undefined : config.payments?.()) ?? manualPayments,
-    destroyErrorsAfterMs: config.destroyErrorsAfterMs ?? null,
     defer,
-    term: beginTerm(store, ids),
+    // No host is served before it has begun.
+    term: { epoch: 0, incarnation: '' },
     clockSteps: new ClockStepDetector(store, clock, logger, CLOCK_STEP_EFFECTS, readBootId(), connections),
     workerRuns: new WorkerRuns(clock),
-    settings: config.settings ?? [],
     backups: backups ?? null,
     isDrill: drill,
     bootedAt: clock.monotonic(),
   };
+  putOff.attempt(() => {
+    platform.term = beginTerm(store, ids);
+  });
   const webhooks = senderOf(platform, logger, overrides);
   const mails = mailWorkersOf(platform, logger);
   const workers = new Workers<Job>(
-    jobsOf(platform, config, logger, { mails, webhooks }),
+    jobsOf(platform, logger, { mails, webhooks, putOff }),
     platform.workerRuns,
     logger,
     defer,
@@ -230,8 +194,8 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     platform,
     workers,
     async start({ heartbeat } = { heartbeat: true }) {
-      const { tls } = config;
-      if (config.settings) recordSettings(store, config.settings);
+      const { tls, settings } = config;
+      if (settings) putOff.attempt(() => recordSettings(store, settings));
       if (tls.http || tls.grpc) certificates = await openCertificates(platform.authority, tls, clock, logger);
       if (tls.grpc && !tls.files) platform.authorityFingerprint = await platform.authority.fingerprint();
       const shown = tls.http ? certificates?.identity : undefined;
@@ -242,8 +206,10 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
       const hostSide = tls.grpc && certificates ? new HostTls(certificates, certificates.authority) : undefined;
       const addresses = {
         http: await listen(http, config.httpAddress),
-        grpc: drill ? '' : await gateway.listen(config.grpcAddress, hostSide),
+        grpc: drill || putOff.isWaiting ? '' : await gateway.listen(config.grpcAddress, hostSide),
       };
+      if (!drill && putOff.isWaiting)
+        putOff.attempt(() => serveHostsLate(platform, () => gateway.listen(config.grpcAddress, hostSide), logger));
       if (heartbeat) workers.start();
       backups?.start();
       return addresses;
@@ -266,6 +232,30 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
   };
 }
 
+/** Returns what use cases know of the settings. */
+function settingsOf(config: Config) {
+  return {
+    signUpMode: config.signUp ?? 'open',
+    operatorsNeedFactor: config.operatorsNeedFactor ?? false,
+    publicUrl: config.publicUrl ?? null,
+    publicGrpcAddress: config.publicGrpcAddress ?? null,
+    abuse: config.abuse ?? {},
+    webhookNetworks: config.webhookNetworks ?? [],
+    destroyErrorsAfterMs: config.destroyErrorsAfterMs ?? null,
+    settings: config.settings ?? [],
+  };
+}
+
+/** Serves hosts once a start on a full disk has written what it had put off. */
+function serveHostsLate(platform: Platform, listenToHosts: () => Promise<string>, logger: Logger): void {
+  // They get as long to connect as after any other start.
+  platform.bootedAt = platform.clock.monotonic();
+  listenToHosts().then(
+    (address) => logger.info({ address }, 'hosts are served, which the start has put off'),
+    (error: unknown) => logger.error({ err: error }, `hosts cannot be served: ${messageOf(error)}; restart the daemon`),
+  );
+}
+
 function metricsOf(
   platform: Platform,
   { database }: Config,
@@ -276,45 +266,8 @@ function metricsOf(
   const copyAges = () =>
     readCopies(database).map((place) => ({ target: place.target, ageMs: ageOf(place, clock.now()) }));
   const backupOverdueMs = () => backups?.overdueMs ?? 0;
-  const facts = { backupOverdueMs, diskFree: () => freeShareOf(database), certificates, copyAges };
+  const facts = { backupOverdueMs, room: platform.room, certificates, copyAges };
   return new Metrics(facts, clock, countDestroyed(platform));
-}
-
-/** Returns what runs every second, by name. */
-function jobsOf(
-  platform: Platform,
-  config: Config,
-  logger: Logger,
-  { mails, webhooks }: { mails: ReturnType<typeof mailWorkersOf>; webhooks: WebhookSender },
-): Record<Job, Worker> {
-  const { isDrill: drill } = platform;
-  return {
-    dispatch: () => (drill ? {} : dispatchCommands(platform, logger)),
-    'time-outs': () => expireTransitions(platform),
-    'wait-events': waitTellerOf(platform),
-    'operator-events': operatorTellerOf(platform),
-    schedules: schedulerOf(platform),
-    suspensions: () => enforceSuspensions(platform),
-    'held-gpus': () => releaseHeldGpus(platform),
-    'lost-machines': () => settleLostMachines(platform),
-    // Before the settlement, which then charges nothing that is paused.
-    'silent-hosts': silenceWatcherOf(platform),
-    settle: settlerOf(platform),
-    'auto-destroy': () => destroyUnpaid(platform),
-    'error-expiry': errorExpiryOf(platform),
-    'last-seen': () => writeLastSeen(platform),
-    'api-keys': () => expireApiKeys(platform),
-    'last-used': () => platform.lastUsed.flush(platform.store),
-    logs: () => platform.logs.expire(),
-    measurements: () => keepMeasurements(platform),
-    'event-mails': mails.make,
-    'account-links': linkSenderOf(platform),
-    'second-factors': factorRemoverOf(platform),
-    mail: mails.send,
-    purge: purgerOf(platform, [purgeGuesses, purgeNetworks]),
-    webhooks: () => (drill ? {} : webhooks.run()),
-    'idle-log': () => ({ truncated: Number(platform.store.truncateIdleLog()) }),
-  };
 }
 
 const CLOCK_STEP_EFFECTS = {
@@ -328,11 +281,6 @@ function shiftStoredTimes(tx: Tx, ms: number): void {
   shiftUnsettledTimes(tx, ms);
   shiftWebhookTimes(tx, ms);
   shiftRemovals(tx, ms);
-}
-
-function errorExpiryOf(platform: Platform): () => { destroyed: number } {
-  const { destroyErrorsAfterMs } = platform;
-  return destroyErrorsAfterMs === null ? () => ({ destroyed: 0 }) : errorExpirerOf(platform, destroyErrorsAfterMs);
 }
 
 function readConsoleOf({ consoleFolder }: Config, drill: boolean): ReturnType<typeof readConsole> {
@@ -372,16 +320,6 @@ function openEncryption(store: Store, { secretKey, secretKeyFile }: Config, cloc
   } catch (error) {
     store.close();
     throw error;
-  }
-}
-
-/** Returns how much of the disk of a file is free for this program, from 0 to 1; null: that cannot be read. */
-function freeShareOf(file: string): number | null {
-  try {
-    const { blocks, bavail } = statfsSync(dirname(file));
-    return blocks === 0 ? null : bavail / blocks;
-  } catch {
-    return null;
   }
 }
 

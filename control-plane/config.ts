@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { RESERVE_BYTES } from './domain/disk-room.js';
 import { describeSettings, type Setting } from './domain/setting.js';
 import { SIGN_UP_MODES, type SignUpMode } from './domain/identity/sign-up.js';
 import type { PaymentProvider } from './domain/money/payment.js';
@@ -65,6 +66,8 @@ export interface Config {
   mail?: SmtpSettings;
   /** Opens the payment provider; absent: operators grant credit, and renters cannot pay here. */
   payments?: () => PaymentProvider;
+  /** How much of the disk of the database is kept in reserve; absent: nothing. */
+  reserveBytes?: number;
   /** Whether Litestream copies the database; absent: no. */
   litestream?: boolean;
   /** The scheduled backups; absent: none. */
@@ -141,6 +144,7 @@ export function checkConfig(
     tls: tlsSettings(get),
     database,
     secretKeyFile,
+    reserveBytes: RESERVE_BYTES,
     logLevel,
     logFormat: parseLogFormat('GPURENT_LOG_FORMAT', get('GPURENT_LOG_FORMAT')),
     rateLimits: {

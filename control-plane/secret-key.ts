@@ -57,6 +57,8 @@ function write(file: string, key: Buffer): void {
   try {
     writeFileSync(file, `${key.toString('hex')}\n`, { mode: 0o600, flag: 'wx', flush: true });
   } catch (error) {
+    // What a full disk has left of it would be taken for the key.
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') rmSync(file, { force: true });
     throw unusable(file, error);
   }
 }

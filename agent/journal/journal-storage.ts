@@ -1,12 +1,15 @@
 import BetterSqlite3 from 'better-sqlite3';
 import { dirname } from 'node:path';
 import { SetupError, messageOf } from '../../shared/coded-error.js';
-import { Reserve } from './reserve.js';
+import { DiskReserve, MIB } from '../../shared/disk-reserve.js';
 
 type Database = BetterSqlite3.Database;
 
 /** Pages of 4 KiB after which SQLite writes the WAL back, so that the WAL stays far smaller than the reserve. */
 const CHECKPOINT_PAGES = 128;
+/** The size of the reserve: many times what the journal writes until the host owner frees space on a full disk. */
+export const RESERVE_BYTES = 4 * MIB;
+const STEP_BYTES = MIB / 2;
 
 /**
  * The journal's database. If its disk refuses a write, the agent frees the reserve. If that does not help, the agent continues with a
@@ -14,7 +17,7 @@ const CHECKPOINT_PAGES = 128;
  */
 export class JournalStorage {
   private readonly disk: Database;
-  private readonly reserve: Reserve;
+  private readonly reserve: DiskReserve;
   private memory: Database | undefined;
   private isWriting = false;
   private reason = '';
@@ -24,7 +27,7 @@ export class JournalStorage {
     private readonly file: string,
     private readonly migrations: readonly string[],
   ) {
-    this.reserve = new Reserve(`${file}.reserve`);
+    this.reserve = new DiskReserve(`${file}.reserve`, STEP_BYTES);
     try {
       this.disk = this.withReserve(() => this.open());
     } catch (error) {
@@ -70,7 +73,7 @@ export class JournalStorage {
   /** Writes the copy in memory back to the disk and refills the reserve. Throws while the disk refuses it. */
   restore(): void {
     this.writeBack();
-    this.reserve.fill();
+    this.reserve.growTo(RESERVE_BYTES);
   }
 
   close(): void {

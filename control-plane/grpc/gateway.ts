@@ -22,6 +22,7 @@ import type { Logger } from '../../shared/logger.js';
 import { parseAddress } from '../../shared/network/addresses.js';
 import { GATEWAY_OPTIONS, STREAMS_OF_A_HOST } from '../../shared/protocol.js';
 import { fingerprintOf } from '../../shared/network/tls.js';
+import { diskFull } from '../domain/disk-room.js';
 import { Refusal } from '../domain/refusal.js';
 import { hashToken } from '../services/secrets/tokens.js';
 import { LEEWAY_MS } from '../services/secrets/authority.js';
@@ -129,6 +130,8 @@ export class Gateway {
   private async makeHost({ token, inventory, hostId, earlier, certificateRequest }: EnrollRequest): Promise<Enrolled> {
     if (!inventory?.name) throw new Refusal('VALIDATION_FAILED', 'the inventory must have a name');
     const newcomer = { token, inventory, hostId, earlier };
+    // One that enrolls again reports what has ended.
+    if (this.platform.room.isFull && hostId === '') throw diskFull();
     return this.secured
       ? certifyHost(this.platform, newcomer, certificateRequest)
       : enrollHost(this.platform, newcomer);

@@ -25,6 +25,7 @@ import { runHandlers } from './run-handlers.js';
 import { awaitCommits } from './answers/await-commits.js';
 import { lingerAfterEarlyAnswers } from './answers/early-answers.js';
 import { answerClientErrors, handleErrors } from './errors/errors.js';
+import { refuseOnFullDisk } from './full-disk.js';
 import { answerUnknownRoutes, answerUnreadable } from './answers/not-found.js';
 import { boundLargeBodies } from './limits/large-bodies.js';
 import { documentApi } from './openapi/openapi.js';
@@ -152,6 +153,7 @@ export async function createHttpServer(
   demandProofs(app, platform);
   await documentApi(app, platform.abuse);
   enforcePolicies(app, platform);
+  refuseOnFullDisk(app, platform);
   boundLargeBodies(app, platform, BODY_LIMIT_BYTES);
   for (const register of routesOf(platform, metrics))
     await app.register(

@@ -4,7 +4,8 @@ import { SetupError, messageOf } from '../../shared/coded-error.js';
 import { readSettingsText, type CopiedSetting } from '../domain/copied-settings.js';
 import { migrations } from './migrations/index.js';
 import { fileTroubleOf, requireReadable, requireWritableFolderOf } from '../../shared/file-access.js';
-import { incomingOf, isBusy, lockFile, writeCopy } from './store.js';
+import { isBusy, lockFile, writeCopy } from './open.js';
+import { incomingOf } from './store.js';
 
 /**
  * Copies the database, as it is at one moment, into a new file; works while a control plane runs on it. Throws SetupError when

@@ -26,11 +26,11 @@ export class GroupCommit {
     BetterSqlite3.Statement
   >;
 
-  /** Without `defer`, every use case commits alone. `onLost` is called when what others could read was rolled back. */
+  /** Without `defer`, every use case commits alone. `onLost` is called with the reason when what others could read was rolled back. */
   constructor(
     private readonly connection: BetterSqlite3.Database,
     private readonly defer: Defer | undefined,
-    private readonly onLost: () => void,
+    private readonly onLost: (error: unknown) => void,
   ) {
     this.statements = {
       begin: connection.prepare('BEGIN IMMEDIATE'),
@@ -149,7 +149,7 @@ export class GroupCommit {
 
   private lose(effects: readonly Effect[], error: unknown): void {
     if (this.connection.inTransaction) this.statements.rollback.run();
-    this.onLost();
+    this.onLost(error);
     const failures = effects.map((effect) => () => effect.fail(error));
     callEach(failures);
   }

@@ -4,6 +4,7 @@ import type { Clock, Timer } from '../../shared/clock.js';
 import { fileTroubleOf, requireWritableFolder } from '../../shared/file-access.js';
 import type { Logger } from '../../shared/logger.js';
 import { MINUTE_MS } from '../../shared/time.js';
+import type { DiskRoom } from './disk-room.js';
 import type { Store } from './store.js';
 
 export interface BackupPlan {
@@ -24,6 +25,8 @@ export interface BackupState extends BackupPlan {
 }
 
 const LOOK_EVERY_MS = MINUTE_MS;
+/** A copy would take what the reserve has freed. */
+const NO_ROOM = 'it is on the disk of the database, which is full: make room, or keep backups on another disk';
 const NAME = /^gpurent-(\d{4}-\d\d-\d\d)T(\d\d)-(\d\d)-(\d\d)-(\d{3})Z\.db$/;
 const UNFINISHED = /^gpurent-.*\.db\.part(-journal)?$/;
 
@@ -42,6 +45,7 @@ export class ScheduledBackups {
     private readonly plan: BackupPlan,
     private readonly clock: Clock,
     private readonly logger: Logger,
+    private readonly room: Pick<DiskRoom, 'isFullFor'> = { isFullFor: () => false },
   ) {}
 
   /** Returns the milliseconds since a copy was due; Infinity if the folder cannot be used. */
@@ -131,11 +135,12 @@ export class ScheduledBackups {
   }
 
   private async copy(): Promise<void> {
+    if (this.room.isFullFor(this.plan.folder)) throw new Error(NO_ROOM);
     const stamp = new Date(this.clock.now()).toISOString().replace(/[:.]/g, '-');
     const file = join(this.plan.folder, `gpurent-${stamp}.db`);
     const part = `${file}.part`;
     try {
-      await this.store.backUp(part, () => this.stopping);
+      await this.store.backUp(part, () => this.stopping || this.room.isFullFor(this.plan.folder));
       chmodSync(part, 0o600);
       renameSync(part, file);
     } catch (error) {

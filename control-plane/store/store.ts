@@ -1,15 +1,17 @@
 import BetterSqlite3 from 'better-sqlite3';
-import { chmodSync, closeSync, existsSync, fsyncSync, openSync, rmSync, statSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { existsSync, statSync } from 'node:fs';
 import type { Compilable } from 'kysely';
 import type { Clock } from '../../shared/clock.js';
 import { CodedError, SetupError, messageOf } from '../../shared/coded-error.js';
+import { fileTroubleOf } from '../../shared/file-access.js';
 import { randomIds, type Ids } from '../../shared/ids.js';
 import type { MetricEvent } from '../domain/metric-event.js';
 import type { WorkerName } from '../domain/worker-name.js';
 import { Changes, type ChangeListener, type WatchedTable } from './changes.js';
+import type { DiskRoom } from './disk-room.js';
 import { GroupCommit, type Defer } from './group-commit.js';
 import { migrations, type Migration } from './migrations/index.js';
+import { BUSY_MS, SETTINGS, lockFile, migrate, openDatabase, shareAgain } from './open.js';
 import { SqlRunner } from './sql.js';
 
 /** One transaction: all statements of a use case, at one time. */
@@ -30,20 +32,10 @@ export interface Tx extends Pick<SqlRunner, 'all' | 'get' | 'run'> {
   count(counted: MetricEvent): void;
 }
 
-/** The pragmas that every open checks. */
-const SETTINGS = { journal_mode: 'wal', synchronous: 2, foreign_keys: 1 };
-/** Requests wait during a checkpoint: a larger one would block them for longer than a settlement does. */
-const CHECKPOINT_BYTES = 4 * 1024 * 1024;
-/** The log of a database that Litestream copies: above it, Litestream has ended, and the disk is worth more than the copy. */
-const LITESTREAM_LOG_BYTES = 1024 * 1024 * 1024;
-const PAGE_BYTES = 4096;
-/** Pages that are read again and again stay in memory: SQLite's own 2 MiB are too few for a marketplace of some size. */
-const CACHE_KIB = 32 * 1024;
 /** Pages of a backup copied at once: 4 MiB do not block requests for long. */
 const PAGES_A_TURN = 1024;
 /** A smaller log is not truncated. */
 const IDLE_LOG_BYTES = 1024 * 1024;
-const BUSY_MS = 5_000;
 /** SQLite's codes for a disk that is full, read-only or failing, and for a file that another process has locked. */
 const UNAVAILABLE = /^SQLITE_(BUSY|CANTOPEN|FULL|IOERR|READONLY)/;
 
@@ -71,6 +63,8 @@ export interface StoreOptions {
    * moves before Litestream has read it is missing from the copy.
    */
   litestream?: boolean;
+  /** What is done about a full disk: before the database is opened, and when SQLite has found it full. */
+  room?: Pick<DiskRoom, 'makeRoom' | 'noteFull'>;
   /** Runs a function at the end of this turn of the event loop; without it, {@link Store.join} commits each use case alone. */
   deferCommit?: Defer;
 }
@@ -91,6 +85,8 @@ export class Store {
   private readonly group: GroupCommit;
   /** Why the present use case must not write; undefined: it may. */
   private unprepared: StoreUnavailable | undefined;
+  /** Whether other processes can also use the database. */
+  private isShared = true;
   /** The number of rows written until the last call of {@link truncateIdleLog}. */
   private changes = 0;
 
@@ -110,24 +106,30 @@ export class Store {
       requestId: () => null,
       address: () => null,
       litestream: false,
+      room: { makeRoom: () => {}, noteFull: () => {} },
       ...options,
     };
+    // SQLite cannot even open a database on a full disk as it does otherwise.
+    this.options.room.makeRoom();
     this.lock = lockFile(`${file}.lock`);
     let connection: BetterSqlite3.Database | undefined;
     try {
       if (!existsSync(file) && existsSync(incomingOf(file)))
         throw new Error('a restore was interrupted; run "gpurent-control-plane restore" again');
-      connection = open(file, this.options.litestream);
+      ({ connection, isShared: this.isShared } = openDatabase(file, this.options.litestream));
       migrate(connection, file, steps);
     } catch (error) {
       connection?.close();
       this.lock.close();
-      throw new SetupError(`the database ${file} cannot be used: ${messageOf(error)}`, { cause: error });
+      throw new SetupError(`the database ${file} cannot be used: ${fileTroubleOf(error)}`, { cause: error });
     }
     this.connection = connection;
     this.changed = new Changes(this.connection);
     this.runner = new SqlRunner(this.connection, () => this.beforeWrite());
-    this.group = new GroupCommit(this.connection, options.deferCommit, () => this.noteUnknownChange());
+    this.group = new GroupCommit(this.connection, options.deferCommit, (error) => {
+      this.noteIfFull(error);
+      this.noteUnknownChange();
+    });
   }
 
   /**
@@ -155,7 +157,7 @@ export class Store {
       afterCommit: (run) => committed.push(run),
       count: (counted) => committed.push(() => this.options.onCount(counted)),
     };
-    const result = unlessUnavailable(() => this.group.run(() => work(tx)));
+    const result = this.unlessUnavailable(() => this.group.run(() => work(tx)));
     if (committed.length + nudged.size > 0) {
       this.group.whenDurable(() => {
         for (const run of committed) run();
@@ -256,6 +258,14 @@ export class Store {
     }
   }
 
+  /** Lets other processes use the database, after it was opened while there was no room for what they share. */
+  share(): void {
+    if (this.isShared) return;
+    this.commit();
+    shareAgain(this.connection);
+    this.isShared = true;
+  }
+
   /** Returns the present values of the durability pragmas. */
   settings(): Record<string, unknown> {
     return Object.fromEntries(
@@ -275,6 +285,20 @@ export class Store {
     });
   }
 
+  private unlessUnavailable<T>(run: () => T): T {
+    try {
+      return run();
+    } catch (error) {
+      if (!(error instanceof BetterSqlite3.SqliteError && UNAVAILABLE.test(error.code))) throw error;
+      this.noteIfFull(error);
+      throw new StoreUnavailable(error);
+    }
+  }
+
+  private noteIfFull(error: unknown): void {
+    if (error instanceof BetterSqlite3.SqliteError && error.code === 'SQLITE_FULL') this.options.room.noteFull();
+  }
+
   /** Closes the database. What is not durable yet is lost. */
   close(): void {
     this.connection.close();
@@ -285,94 +309,4 @@ export class Store {
 /** Returns the file of a backup that is about to replace the database. */
 export function incomingOf(file: string): string {
   return `${file}.restoring`;
-}
-
-/** Takes a lock that the kernel releases when the process ends, even by a crash. Throws SetupError. */
-export function lockFile(file: string): BetterSqlite3.Database {
-  try {
-    const lock = new BetterSqlite3(file, { timeout: 0 });
-    lock.exec('BEGIN EXCLUSIVE');
-    return lock;
-  } catch (error) {
-    if (!isBusy(error)) throw new SetupError(`cannot write ${file}: ${messageOf(error)}`, { cause: error });
-    const running = `another control plane is running on this database (it holds ${file})`;
-    throw new SetupError(`${running}: stop it first, an installed one by "systemctl stop gpurent-control-plane"`, {
-      cause: error,
-    });
-  }
-}
-
-function unlessUnavailable<T>(run: () => T): T {
-  try {
-    return run();
-  } catch (error) {
-    if (error instanceof BetterSqlite3.SqliteError && UNAVAILABLE.test(error.code)) throw new StoreUnavailable(error);
-    throw error;
-  }
-}
-
-/** Tells whether another connection holds the database. */
-export function isBusy(error: unknown): boolean {
-  return error instanceof BetterSqlite3.SqliteError && error.code === 'SQLITE_BUSY';
-}
-
-function open(file: string, litestream: boolean): BetterSqlite3.Database {
-  const connection = new BetterSqlite3(file, { timeout: BUSY_MS });
-  // Regardless of the umask. SQLite gives the files beside it the same mode.
-  chmodSync(file, 0o600);
-  connection.pragma('journal_mode = WAL');
-  connection.pragma('synchronous = FULL');
-  connection.pragma('foreign_keys = ON');
-  connection.pragma(`wal_autocheckpoint = ${(litestream ? LITESTREAM_LOG_BYTES : CHECKPOINT_BYTES) / PAGE_BYTES}`);
-  connection.pragma(`cache_size = -${CACHE_KIB}`);
-  // Shrinks a log that grew while a slow reader was open.
-  connection.pragma(`journal_size_limit = ${CHECKPOINT_BYTES}`);
-  // A re-opened WAL file can have a weaker setting than the one requested.
-  for (const [name, expected] of Object.entries(SETTINGS)) {
-    const actual = connection.pragma(name, { simple: true });
-    if (actual !== expected) throw new Error(`${name} is ${String(actual)}, not ${expected}`);
-  }
-  return connection;
-}
-
-function migrate(connection: BetterSqlite3.Database, file: string, steps: readonly Migration[]): void {
-  const version = connection.pragma('user_version', { simple: true }) as number;
-  if (version > steps.length) {
-    const before = `${file}.schema-${steps.length}`;
-    const back = existsSync(before)
-      ? `, or restore what it was before ("gpurent-control-plane restore ${before}")`
-      : '';
-    throw new Error(
-      `it was written by a newer release (schema ${version}, this one knows ${steps.length}): install that release again${back}`,
-    );
-  }
-  if (version > 0 && version < steps.length) copyBefore(connection, `${file}.schema-${version}`);
-  steps.slice(version).forEach(({ sql }, index) => {
-    connection
-      .transaction(() => {
-        connection.exec(sql);
-        connection.pragma(`user_version = ${version + index + 1}`);
-      })
-      .exclusive();
-  });
-}
-
-/**
- * Copies the database before a migration, for a return to the older release by its `restore`. Replaces the copy of an earlier
- * attempt.
- */
-function copyBefore(connection: BetterSqlite3.Database, copy: string): void {
-  rmSync(copy, { force: true });
-  writeCopy(connection, copy);
-}
-
-/** Copies a database into a new file with mode 0600 and syncs it to the disk. */
-export function writeCopy(connection: BetterSqlite3.Database, copy: string): void {
-  connection.prepare('VACUUM INTO ?').run(copy);
-  chmodSync(copy, 0o600);
-  for (const path of [copy, dirname(copy)]) {
-    const file = openSync(path, 'r');
-    fsyncSync(file);
-    closeSync(file);
-  }
 }

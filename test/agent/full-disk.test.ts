@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, statSync, truncateSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { RESERVE_BYTES, Reserve } from '../../agent/journal/reserve.js';
+import { DiskReserve, MIB } from '../../shared/disk-reserve.js';
 import { refuseWrites } from '../harness/full-disk.js';
 import { AssembledHost } from './assembled-host.js';
 import { TestHost, destroy, provision, start, stop } from './host.js';
@@ -105,20 +105,20 @@ describe('the reserve', () => {
 
   it('takes room, gives it up in steps until nothing is left, and takes it again', () => {
     const file = join(folder, 'reserve');
-    const reserve = new Reserve(file);
-    const sizeOf = () => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+    const reserve = new DiskReserve(file, MIB / 2);
+    const whole = 4 * MIB;
     expect(reserve.release()).toBe(false);
-    reserve.fill();
-    expect(sizeOf()).toBe(RESERVE_BYTES);
+    expect(reserve.growTo(whole)).toBe(true);
+    expect(statSync(file)).toMatchObject({ size: whole });
+    // Written, and no hole in a file.
+    expect(statSync(file).blocks * 512).toBeGreaterThanOrEqual(whole);
     expect(reserve.release()).toBe(true);
-    const afterOne = sizeOf();
-    expect(afterOne).toBeLessThan(RESERVE_BYTES);
-    expect(afterOne).toBeGreaterThan(0);
+    expect(reserve.size).toBe(whole - MIB / 2);
     while (reserve.release());
-    expect(sizeOf()).toBe(0);
-    reserve.fill();
+    expect(reserve.size).toBe(0);
+    expect(reserve.growTo(whole)).toBe(true);
     truncateSync(file, 1);
-    reserve.fill();
-    expect(sizeOf()).toBe(RESERVE_BYTES);
+    expect(reserve.growTo(whole)).toBe(true);
+    expect(reserve.size).toBe(whole);
   });
 });

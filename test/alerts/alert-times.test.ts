@@ -45,6 +45,7 @@ const attempts = (outcome: string, values: string): Series => [
 const TIMES: Readonly<Record<string, Times>> = {
   GpurentDown: { bad: [], fires: minutes(2), well: [INFO], labels: {} },
   GpurentNotReady: times('gpurent_ready', 0, minutes(1), 1),
+  GpurentDiskFull: times('gpurent_disk_full', 1, minutes(1), 0),
   GpurentDiskLow: times('gpurent_disk_free_ratio', 0.09, minutes(5), 0.1),
   GpurentBackupOverdue: times('gpurent_backup_overdue_seconds', 3_601, 0, 3_600),
   GpurentCopyOld: times('gpurent_copy_age_seconds', 108_001, 0, 108_000, { target: '/copies' }),

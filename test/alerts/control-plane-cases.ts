@@ -13,6 +13,7 @@ import { isMailing } from '../harness/mails.js';
 import { TestSmtp } from '../harness/smtp.js';
 import { HOUR_MS, MINUTE_MS, type AlertCase } from './cases.js';
 import { certificateEnds } from './certificate-case.js';
+import { diskCases } from './disk-cases.js';
 import { gpuCases, machineOf } from './gpu-cases.js';
 import type { Installation } from './installation.js';
 import { oldCopy } from './old-copy.js';
@@ -58,34 +59,6 @@ const down: AlertCase = {
   async provoke({ controlPlane: test }) {
     await test.core.stop();
     return () => test.boot();
-  },
-};
-
-const fullDatabase: AlertCase = {
-  how: 'the disk of the database is full',
-  summary: /^The database cannot be written, so nothing can be changed$/,
-  also: ['GpurentDiskLow'],
-  async provoke(installation) {
-    const { controlPlane: test, disks } = installation;
-    const isReady = async () => (await test.api.request('GET', '/readyz')).status === 200;
-    disks.database.fill();
-    const passing = { clock: test.clock, stepMs: 1_000 };
-    await advanceUntil('the room within its files to be used up', passing, async () => !(await isReady()));
-    expect((await test.operator.request('GET', '/v1/operator/machines')).status).toBe(200);
-    return async () => {
-      disks.database.makeRoom();
-      await installation.pass(1_000);
-      expect(await isReady()).toBe(true);
-    };
-  },
-};
-
-const fewBytes: AlertCase = {
-  how: 'little is left of the disk of the database',
-  summary: /^The disk of the database is nearly full: [5-9]\.\d+% are free$/,
-  async provoke({ disks: { database } }) {
-    database.fillUpTo(3 * 1024 * 1024);
-    return async () => database.makeRoom();
   },
 };
 
@@ -418,8 +391,7 @@ const busy: AlertCase = {
 /** By alert. */
 export const controlPlaneCases: Readonly<Record<string, readonly AlertCase[]>> = {
   GpurentDown: [down],
-  GpurentNotReady: [fullDatabase],
-  GpurentDiskLow: [fewBytes],
+  ...diskCases,
   GpurentClockUntrusted: [clockSet],
   GpurentHostClockOff: [hostClockOff],
   GpurentCertificateExpires: [certificateEnds],

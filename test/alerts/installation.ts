@@ -58,7 +58,7 @@ export class Installation {
 
   /** `everyMs`: how often Prometheus scrapes and evaluates. A scrape that takes longer fails. */
   static async start({ agent: hasAgent = false, everyMs = 500 }): Promise<Installation> {
-    const disks = { database: new SmallDisk('32m'), other: new SmallDisk('8m') };
+    const disks = { database: new SmallDisk('128m'), other: new SmallDisk('8m') };
     const home = join(disks.database.path, 'gpurent');
     mkdirSync(home);
     const controlPlane = await TestControlPlane.start({ folder: home });

@@ -5,6 +5,8 @@ import type { InstanceBody } from '../harness/api-client.js';
 import { fetchDocument } from '../harness/openapi-conformance.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
 
+const NOWHERE = '00000000-0000-4000-8000-000000000000';
+
 let test: TestControlPlane;
 let renter: Renter;
 let id: string;
@@ -63,6 +65,8 @@ describe.each(Object.keys(obstacles))('a database that %s', (obstacle) => {
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
     expect(test.logged(50).join()).toContain('the database cannot be used');
     undo();
+    // The disk is looked at once a second.
+    test.advance(1_000);
     expect((await renter.api.request('POST', '/v1/templates', template)).status).toBe(201);
   });
 
@@ -93,4 +97,59 @@ describe.each(Object.keys(obstacles))('a database that %s', (obstacle) => {
     expect(await test.operator.get('/v1/operator/clock')).toMatchObject({ held: true, stepped_ms: 10 * HOUR_MS });
     await test.operator.post('/v1/operator/clock/confirm');
   });
+});
+
+const SIGN_OUT = '/v1/auth/sign-out';
+
+/** What is served while the disk is full: it ends cost or access, lets somebody in, or keeps what must be kept; and the sign-out. */
+const SERVED = [
+  'DELETE /v1/api-keys/{id}',
+  'DELETE /v1/auth/sessions',
+  'DELETE /v1/auth/sessions/{id}',
+  'DELETE /v1/instances/{id}',
+  'DELETE /v1/operator/instances/{id}',
+  'DELETE /v1/operator/machines/{id}/credentials',
+  'POST /v1/auth/device',
+  'POST /v1/auth/device/token',
+  'POST /v1/auth/second-factor',
+  'POST /v1/auth/second-factor/passkey',
+  'POST /v1/auth/sign-in',
+  'POST /v1/instances/estimate',
+  'POST /v1/instances/{id}/stop',
+  'POST /v1/me/device-codes',
+  'POST /v1/me/device-codes/{id}/approve',
+  'POST /v1/me/device-codes/{id}/deny',
+  'POST /v1/me/proof',
+  'POST /v1/me/proof/passkey',
+  'POST /v1/operator/clock/confirm',
+  'POST /v1/operator/instances/{id}/stop',
+  'POST /v1/operator/machines/{id}/cordon',
+  'POST /v1/operator/machines/{id}/lost',
+  'POST /v1/operator/organizations/{id}/dispute',
+  'POST /v1/operator/organizations/{id}/suspend',
+  'POST /v1/operator/quarantine/{id}/remove',
+  'POST /v1/operator/users/{id}/end-sessions',
+];
+
+it('a disk that was found full takes these requests alone, until it is looked at again', async () => {
+  const undo = obstacles['is full']?.();
+  await renter.api.request('POST', '/v1/templates', template);
+  undo?.();
+  const { paths } = await fetchDocument(test.url);
+  const writes = Object.entries(paths).flatMap(([path, operations]) =>
+    Object.keys(operations)
+      .filter((method) => ['post', 'put', 'patch', 'delete'].includes(method))
+      .map((method) => [method.toUpperCase(), path] as const),
+  );
+  const served: string[] = [];
+  // Without a body or a thing that there is, nothing of it happens.
+  for (const [method, path] of writes.filter(([, path]) => path !== SIGN_OUT)) {
+    const api = path.startsWith('/v1/operator') ? test.operator : renter.api;
+    const { status, body } = await api.request<{ message?: string }>(method, path.replace(/\{[^}]+\}/, NOWHERE));
+    if (status !== 503) served.push(`${method} ${path}`);
+    else expect(body.message).toContain('the disk of the control plane is full');
+  }
+  expect(served.sort()).toEqual(SERVED);
+  test.advance(1_000);
+  expect((await renter.api.request('POST', '/v1/templates', template)).status).toBe(201);
 });

@@ -9,6 +9,7 @@ import { HOST_REFUSALS } from '../../domain/machines/host-refusal.js';
 import type { MetricEvent } from '../../domain/metric-event.js';
 import type { Overview } from '../../services/oversight/counts.js';
 import type { Signals } from '../../services/oversight/needs.js';
+import type { Platform } from '../../services/system/platform.js';
 import type { WorkerState } from '../../services/system/worker-runs.js';
 import { EVENT_STREAM } from '../events/event-streams.js';
 import { FailingHosts } from './failing-hosts.js';
@@ -59,6 +60,11 @@ export class Metrics {
     info: this.gauge('control_plane_info', 'The version of the control plane; the value is always 1', 'version'),
     ready: this.gauge('ready', '1 if the database can be written, else 0'),
     diskFree: this.gauge('disk_free_ratio', 'How much of the disk of the database is free, from 0 to 1'),
+    diskFull: this.gauge(
+      'disk_full',
+      '1 if only what ends cost or must be kept is written, because the disk is full, else 0',
+    ),
+    diskReserve: this.gauge('disk_reserve_bytes', 'What is in reserve on the disk of the database'),
     backupOverdue: this.gauge('backup_overdue_seconds', 'How many seconds the scheduled backup is overdue'),
     copyAge: this.gauge('copy_age_seconds', 'How old the newest copy is that gpurent-copies has made', 'target'),
     certificates: this.gauge(
@@ -115,8 +121,8 @@ export class Metrics {
       certificates: () => readonly CertificateTerm[];
       /** Returns the age of the newest copy in each place; absent: there is no place. */
       copyAges?: () => readonly { target: string; ageMs: number }[];
-      /** Returns how much of the disk of the database is free, from 0 to 1; null: not known. */
-      diskFree: () => number | null;
+      /** The disk of the database. */
+      room: Pick<Platform['room'], 'isFull' | 'reservedBytes' | 'freeShare'>;
     },
     private readonly clock: Pick<Clock, 'monotonic' | 'now'>,
     private destroyed: number,
@@ -184,9 +190,12 @@ export class Metrics {
     for (const gauge of Object.values(this.gauges)) gauge.reset();
     info.set({ version: VERSION }, 1);
     ready.set(overview ? 1 : 0);
-    const free = this.process.diskFree();
+    const { room } = this.process;
+    const free = room.freeShare();
     if (free === null) this.gauges.diskFree.remove();
     else this.gauges.diskFree.set(free);
+    this.gauges.diskFull.set(Number(room.isFull));
+    this.gauges.diskReserve.set(room.reservedBytes);
     backupOverdue.set(this.process.backupOverdueMs() / 1000);
     for (const { target, ageMs } of this.process.copyAges?.() ?? []) this.gauges.copyAge.set({ target }, ageMs / 1000);
     for (const { name: certificate, expiresAt } of this.process.certificates())

@@ -154,6 +154,7 @@ function endButton(view: View, { id, name, device, network }: SessionDetails): P
 const endSessionBody = Type.Object({ session_id: uuid('The session') });
 
 export const endSessionForm: FormSpec<typeof endSessionBody> = {
+  servedOnFullDisk: true,
   path: END_SESSION,
   operation: 'submitEndSession',
   summary: 'End a session',
@@ -173,6 +174,7 @@ export const endSessionForm: FormSpec<typeof endSessionBody> = {
 const noFields = Type.Object({});
 
 export const endOthersForm: FormSpec<typeof noFields> = {
+  servedOnFullDisk: true,
   path: END_OTHERS,
   operation: 'submitEndOtherSessions',
   summary: 'End all other sessions',
@@ -186,6 +188,7 @@ export const endOthersForm: FormSpec<typeof noFields> = {
 };
 
 export const signOutForm: FormSpec<typeof noFields> = {
+  servedOnFullDisk: true,
   path: SIGN_OUT,
   operation: 'submitSignOut',
   summary: 'End the session of this browser',

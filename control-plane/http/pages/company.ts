@@ -56,6 +56,7 @@ const companyBody = Type.Object({
 });
 
 export const companyForm: FormSpec<typeof companyBody> = {
+  servedOnFullDisk: true,
   path: COMPANY,
   operation: 'submitCompany',
   summary: 'Find the sign-in of a company',

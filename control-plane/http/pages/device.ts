@@ -50,6 +50,7 @@ export const devicePage: PageSpec = {
 const codeBody = Type.Object({ user_code: userCode });
 
 export const deviceForm: FormSpec<typeof codeBody> = {
+  servedOnFullDisk: true,
   path: DEVICE_PAGE,
   operation: 'submitDevice',
   summary: 'Look up the program that shows a code',
@@ -110,6 +111,7 @@ const WORDS = { DEVICE_CODE_INVALID: 'This program waits no more, or you have ty
 const codeIdBody = Type.Object({ code_id: uuid('The code') });
 
 export const approveDeviceForm: FormSpec<typeof codeIdBody> = {
+  servedOnFullDisk: true,
   path: APPROVE,
   operation: 'submitApproveDevice',
   summary: 'Let a program sign in',
@@ -124,6 +126,7 @@ export const approveDeviceForm: FormSpec<typeof codeIdBody> = {
 };
 
 export const denyDeviceForm: FormSpec<typeof codeIdBody> = {
+  servedOnFullDisk: true,
   path: DENY,
   operation: 'submitDenyDevice',
   summary: 'Refuse to let a program sign in',

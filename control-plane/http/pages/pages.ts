@@ -54,6 +54,7 @@ export interface FormSpec<Body extends TObject> {
   fields: readonly Field[];
   body: Body;
   guessable?: true | 'per address';
+  servedOnFullDisk?: true;
   /** Other words for a refusal than those for programs. */
   words?: Partial<Record<RefusalCode, string>>;
   /** Does what the form asks for, and returns the path of the next page, or a page that is shown only now. */
@@ -189,12 +190,18 @@ export function addPage(app: FastifyInstance, platform: Platform, page: PageSpec
 }
 
 export function addForm<Body extends TObject>(app: FastifyInstance, platform: Platform, form: FormSpec<Body>): void {
-  const { path, operation, summary, page, fields, body, guessable, words = {}, submit } = form;
+  const { path, operation, summary, page, fields, body, guessable, servedOnFullDisk, words = {}, submit } = form;
   const fits = Type.Object({ ...body.properties, [FORM_TOKEN]: Type.String() }, { additionalProperties: false });
   app.post(
     path,
     {
-      config: { policy: PUBLIC, page, form: { fields, words }, ...(guessable === undefined ? {} : { guessable }) },
+      config: {
+        policy: PUBLIC,
+        page,
+        form: { fields, words },
+        ...(guessable === undefined ? {} : { guessable }),
+        ...(servedOnFullDisk ? { servedOnFullDisk } : {}),
+      },
       schema: { ...schemaOf(operation, summary), body: fits },
     },
     async (request, reply) => {

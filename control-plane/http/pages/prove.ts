@@ -70,6 +70,7 @@ function companiesToProveWith({ platform, values }: View, caller: AccountCaller)
 const passwordBody = Type.Object({ password: presentPassword, ...optional({ code: codeText }), ...returnTo });
 
 export const proveForm: FormSpec<typeof passwordBody> = {
+  servedOnFullDisk: true,
   path: PROVE,
   operation: 'submitProof',
   summary: 'Prove again who uses this session, with the password',
@@ -92,6 +93,7 @@ export const proveForm: FormSpec<typeof passwordBody> = {
 const passkeyBody = Type.Object({ passkey: passkeyText, ...returnTo });
 
 export const passkeyProofForm: FormSpec<typeof passkeyBody> = {
+  servedOnFullDisk: true,
   path: BY_PASSKEY,
   operation: 'submitPasskeyProof',
   summary: 'Prove again who uses this session, with a passkey',

@@ -89,6 +89,7 @@ const words = {
 const codeBody = Type.Object({ code: codeText, ...returnTo });
 
 export const secondStepForm: FormSpec<typeof codeBody> = {
+  servedOnFullDisk: true,
   path: SECOND_STEP,
   operation: 'submitSecondStep',
   summary: 'Open a session for this browser with a code',
@@ -103,6 +104,7 @@ export const secondStepForm: FormSpec<typeof codeBody> = {
 const passkeyBody = Type.Object({ passkey: passkeyText, ...returnTo });
 
 export const passkeyStepForm: FormSpec<typeof passkeyBody> = {
+  servedOnFullDisk: true,
   path: BY_PASSKEY,
   operation: 'submitPasskeyStep',
   summary: 'Open a session for this browser with a passkey',

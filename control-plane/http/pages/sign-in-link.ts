@@ -45,6 +45,7 @@ export const signInLinkPage: PageSpec = {
 const linkBody = Type.Object({ token: linkToken });
 
 export const signInLinkForm: FormSpec<typeof linkBody> = {
+  servedOnFullDisk: true,
   path: PATH,
   operation: 'submitSignInLink',
   summary: 'Open a session for this browser by a link',

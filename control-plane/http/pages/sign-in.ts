@@ -79,6 +79,7 @@ export const PASSWORD_OFF = 'Your company has switched passwords off: sign in wi
 const signInBody = Type.Object({ email: emailOf('the user'), password: presentPassword, ...returnTo });
 
 export const signInForm: FormSpec<typeof signInBody> = {
+  servedOnFullDisk: true,
   path: SIGN_IN,
   operation: 'submitSignIn',
   summary: 'Open a session for this browser',

@@ -120,7 +120,7 @@ export const apiKeyRoutes: Routes = (app, platform) => {
   app.delete(
     '/v1/api-keys/:id',
     {
-      config: { policy: CREDENTIALS, refusals: ['API_KEY_NOT_FOUND', 'ADMIN_REQUIRED'] },
+      config: { policy: CREDENTIALS, servedOnFullDisk: true, refusals: ['API_KEY_NOT_FOUND', 'ADMIN_REQUIRED'] },
       schema: {
         operationId: 'revokeApiKey',
         summary: 'Revoke an API key',

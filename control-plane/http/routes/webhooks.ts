@@ -19,7 +19,7 @@ export const webhookRoutes =
     app.post(
       `/v1/webhooks/${platform.payments.name}`,
       {
-        config: { policy: PUBLIC, rawBody: true, refusals: ['SIGNATURE_INVALID'] },
+        config: { policy: PUBLIC, rawBody: true, servedOnFullDisk: true, refusals: ['SIGNATURE_INVALID'] },
         schema: {
           operationId: `receive${title}Event`,
           summary: `Receive a signed event of ${title}`,

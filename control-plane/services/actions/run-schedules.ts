@@ -72,7 +72,8 @@ function lookAt(platform: Platform, tx: Tx, row: ScheduleRow, now: number): void
   if (!due) return goOn(tx, row, nextAfter(schedule, now));
   const circumstances = {
     lateMs: now - due.at,
-    isStatusKnown: isStatusKnown(tx, instance),
+    // A start waits for room on a full disk just as for the status.
+    isStatusKnown: isStatusKnown(tx, instance) && !(due.action === 'start' && platform.room.isFull),
     areHostsExpected: areHostsExpected(platform),
   };
   switch (decide(due.action, instance.status, circumstances)) {

@@ -5,6 +5,7 @@ import type { MailTransport } from '../../domain/mail/mail.js';
 import type { PaymentProvider } from '../../domain/money/payment.js';
 import type { Setting } from '../../domain/setting.js';
 import type { SignUpMode } from '../../domain/identity/sign-up.js';
+import type { DiskRoom } from '../../store/disk-room.js';
 import type { ScheduledBackups } from '../../store/scheduled-backups.js';
 import type { Store } from '../../store/store.js';
 import type { ClockStepDetector } from './clock-steps.js';
@@ -21,6 +22,8 @@ import type { Term } from '../connections/term.js';
 /** The dependencies of all use cases. */
 export interface Platform {
   store: Store;
+  /** Whether the disk of the database is full: then only what ends cost or must be kept is done. */
+  room: Pick<DiskRoom, 'isFull' | 'reservedBytes' | 'freeShare' | 'look'>;
   clock: Clock;
   ids: Ids;
   encryption: Encryption;

@@ -130,6 +130,7 @@ export const authRoutes: Routes = (app, platform) => {
     {
       config: {
         policy: PUBLIC,
+        servedOnFullDisk: true,
         guessable: true,
         refusals: ['INVALID_CREDENTIALS', 'PASSWORD_OFF', 'SECOND_FACTOR_REQUIRED'],
       },
@@ -152,7 +153,7 @@ export const authRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/auth/sign-out',
     {
-      config: { policy: ACCOUNT },
+      config: { policy: ACCOUNT, servedOnFullDisk: true },
       schema: { operationId: 'signOut', summary: 'End this session', response: { 204: NoContent } },
     },
     (request, reply) => {

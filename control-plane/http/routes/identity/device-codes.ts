@@ -55,7 +55,7 @@ export const deviceCodeRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/auth/device',
     {
-      config: { policy: PUBLIC, guessable: 'per address' },
+      config: { policy: PUBLIC, servedOnFullDisk: true, guessable: 'per address' },
       schema: {
         operationId: 'createDeviceCode',
         summary: 'Begin the sign-in of a program that a person approves in a browser',
@@ -80,7 +80,11 @@ export const deviceCodeRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/auth/device/token',
     {
-      config: { policy: PUBLIC, refusals: ['AUTHORIZATION_PENDING', 'SLOW_DOWN', 'ACCESS_DENIED', 'EXPIRED_TOKEN'] },
+      config: {
+        policy: PUBLIC,
+        servedOnFullDisk: true,
+        refusals: ['AUTHORIZATION_PENDING', 'SLOW_DOWN', 'ACCESS_DENIED', 'EXPIRED_TOKEN'],
+      },
       schema: {
         operationId: 'openDeviceSession',
         summary: 'Get the session of a program once a person has approved it',
@@ -96,7 +100,7 @@ export const deviceCodeRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/me/device-codes',
     {
-      config: { policy: ACCOUNT, guessable: 'per address', refusals: ['DEVICE_CODE_INVALID'] },
+      config: { policy: ACCOUNT, servedOnFullDisk: true, guessable: 'per address', refusals: ['DEVICE_CODE_INVALID'] },
       schema: {
         operationId: 'findDeviceCode',
         summary: 'Look up what the program asks for whose code a person has typed',
@@ -113,7 +117,7 @@ export const deviceCodeRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/me/device-codes/:id/approve',
     {
-      config: { policy: ACCOUNT, refusals: ['DEVICE_CODE_INVALID', 'PROOF_REQUIRED'] },
+      config: { policy: ACCOUNT, servedOnFullDisk: true, refusals: ['DEVICE_CODE_INVALID', 'PROOF_REQUIRED'] },
       schema: {
         operationId: 'approveDeviceCode',
         summary: 'Let the program sign in as you',
@@ -132,7 +136,7 @@ export const deviceCodeRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/me/device-codes/:id/deny',
     {
-      config: { policy: ACCOUNT, refusals: ['DEVICE_CODE_INVALID'] },
+      config: { policy: ACCOUNT, servedOnFullDisk: true, refusals: ['DEVICE_CODE_INVALID'] },
       schema: {
         operationId: 'denyDeviceCode',
         summary: 'Refuse to let the program sign in',

@@ -24,6 +24,7 @@ export const factorProofRoutes: Routes = (app, platform) => {
     '/v1/auth/second-factor',
     {
       config: {
+        servedOnFullDisk: true,
         policy: PUBLIC,
         guessable: 'per address',
         refusals: ['FACTOR_INVALID', 'FACTOR_TOKEN_INVALID', 'PASSKEYS_OFF'],
@@ -47,6 +48,7 @@ export const factorProofRoutes: Routes = (app, platform) => {
     '/v1/auth/second-factor/passkey',
     {
       config: {
+        servedOnFullDisk: true,
         policy: PUBLIC,
         guessable: 'per address',
         refusals: ['FACTOR_NOT_FOUND', 'FACTOR_TOKEN_INVALID', 'PASSKEYS_OFF'],
@@ -65,6 +67,7 @@ export const factorProofRoutes: Routes = (app, platform) => {
     '/v1/me/proof',
     {
       config: {
+        servedOnFullDisk: true,
         policy: ACCOUNT,
         guessable: true,
         refusals: ['FACTOR_INVALID', 'INVALID_CREDENTIALS', 'PASSKEYS_OFF', 'PASSWORD_OFF', 'SECOND_FACTOR_REQUIRED'],
@@ -89,7 +92,7 @@ export const factorProofRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/me/proof/passkey',
     {
-      config: { policy: ACCOUNT, refusals: ['FACTOR_NOT_FOUND', 'PASSKEYS_OFF'] },
+      config: { policy: ACCOUNT, servedOnFullDisk: true, refusals: ['FACTOR_NOT_FOUND', 'PASSKEYS_OFF'] },
       schema: {
         operationId: 'getPasskeyProofOptions',
         summary: 'Get what to ask a passkey with for a proof',

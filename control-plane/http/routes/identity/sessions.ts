@@ -59,7 +59,7 @@ export const sessionRoutes: Routes = (app, platform) => {
   app.delete(
     '/v1/auth/sessions/:id',
     {
-      config: { policy: ACCOUNT, refusals: ['SESSION_NOT_FOUND'] },
+      config: { policy: ACCOUNT, servedOnFullDisk: true, refusals: ['SESSION_NOT_FOUND'] },
       schema: {
         operationId: 'revokeSession',
         summary: 'End a session',
@@ -81,7 +81,7 @@ export const sessionRoutes: Routes = (app, platform) => {
   app.delete(
     '/v1/auth/sessions',
     {
-      config: { policy: ACCOUNT },
+      config: { policy: ACCOUNT, servedOnFullDisk: true },
       schema: {
         operationId: 'revokeOtherSessions',
         summary: 'End all sessions but this one',

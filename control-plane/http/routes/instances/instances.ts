@@ -118,7 +118,7 @@ export const instanceRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/instances/:id/stop',
     {
-      config: { policy: MEMBER, refusals: ['INSTANCE_NOT_FOUND', 'INVALID_STATE'] },
+      config: { policy: MEMBER, servedOnFullDisk: true, refusals: ['INSTANCE_NOT_FOUND', 'INVALID_STATE'] },
       schema: {
         operationId: 'stopInstance',
         summary: 'Stop a running instance',
@@ -170,7 +170,7 @@ export const instanceRoutes: Routes = (app, platform) => {
   app.delete(
     '/v1/instances/:id',
     {
-      config: { policy: MEMBER, refusals: ['INSTANCE_NOT_FOUND', 'INVALID_STATE'] },
+      config: { policy: MEMBER, servedOnFullDisk: true, refusals: ['INSTANCE_NOT_FOUND', 'INVALID_STATE'] },
       schema: {
         operationId: 'destroyInstance',
         summary: 'Destroy an instance: its container and its disk are removed',

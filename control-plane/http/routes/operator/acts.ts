@@ -50,7 +50,7 @@ export const suspensionRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/operator/organizations/:id/suspend',
     {
-      config,
+      config: { ...config, servedOnFullDisk: true },
       schema: {
         operationId: 'suspendOrganization',
         summary: 'Suspend an organization',
@@ -161,7 +161,7 @@ export const peopleRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/operator/users/:id/end-sessions',
     {
-      config: { policy: OPERATOR, proof: true, refusals: ['USER_NOT_FOUND'] },
+      config: { policy: OPERATOR, servedOnFullDisk: true, proof: true, refusals: ['USER_NOT_FOUND'] },
       schema: {
         operationId: 'endUserSessions',
         summary: 'End every session of a user',

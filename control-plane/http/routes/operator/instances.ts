@@ -91,7 +91,7 @@ export const operatorInstanceRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/operator/instances/:id/stop',
     {
-      config: { ...config, refusals: ['INSTANCE_NOT_FOUND', 'INVALID_STATE'] },
+      config: { ...config, servedOnFullDisk: true, refusals: ['INSTANCE_NOT_FOUND', 'INVALID_STATE'] },
       schema: {
         operationId: 'stopAnyInstance',
         summary: 'Stop a running instance of any organization',
@@ -111,7 +111,7 @@ export const operatorInstanceRoutes: Routes = (app, platform) => {
   app.delete(
     '/v1/operator/instances/:id',
     {
-      config: { ...config, proof: true, refusals: ['INSTANCE_NOT_FOUND', 'INVALID_STATE'] },
+      config: { ...config, servedOnFullDisk: true, proof: true, refusals: ['INSTANCE_NOT_FOUND', 'INVALID_STATE'] },
       schema: {
         operationId: 'destroyAnyInstance',
         summary: 'Destroy an instance of any organization: its container and its disk are removed',

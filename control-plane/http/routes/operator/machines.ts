@@ -92,7 +92,7 @@ export const credentialRoutes: Routes = (app, platform) => {
   app.delete(
     '/v1/operator/machines/:id/credentials',
     {
-      config: { ...config, refusals: ['MACHINE_NOT_FOUND'] },
+      config: { ...config, servedOnFullDisk: true, refusals: ['MACHINE_NOT_FOUND'] },
       schema: {
         operationId: 'revokeMachineCredentials',
         summary: 'Revoke the credentials of a machine',
@@ -155,7 +155,7 @@ export const operatorMachineRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/operator/machines/:id/cordon',
     {
-      config: { ...config, refusals: ['MACHINE_NOT_FOUND'] },
+      config: { ...config, servedOnFullDisk: true, refusals: ['MACHINE_NOT_FOUND'] },
       schema: {
         ...changed,
         operationId: 'cordonMachine',
@@ -181,7 +181,7 @@ export const operatorMachineRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/operator/machines/:id/lost',
     {
-      config: { ...config, proof: true, refusals: ['MACHINE_NOT_FOUND', 'MACHINE_IN_USE'] },
+      config: { ...config, servedOnFullDisk: true, proof: true, refusals: ['MACHINE_NOT_FOUND', 'MACHINE_IN_USE'] },
       schema: {
         ...changed,
         operationId: 'declareMachineLost',

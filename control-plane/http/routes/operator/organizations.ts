@@ -110,7 +110,7 @@ export const operatorRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/operator/organizations/:id/dispute',
     {
-      config: { ...config, refusals: ['ORGANIZATION_NOT_FOUND'] },
+      config: { ...config, servedOnFullDisk: true, refusals: ['ORGANIZATION_NOT_FOUND'] },
       schema: {
         operationId: 'openDispute',
         summary: 'Open a payment dispute of an organization',

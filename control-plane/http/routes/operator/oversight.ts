@@ -176,7 +176,7 @@ export const quarantineRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/operator/quarantine/:id/remove',
     {
-      config: { ...config, proof: true, refusals: ['QUARANTINE_NOT_FOUND'] },
+      config: { ...config, servedOnFullDisk: true, proof: true, refusals: ['QUARANTINE_NOT_FOUND'] },
       schema: {
         operationId: 'removeQuarantinedWorkload',
         summary: 'Remove a workload in quarantine with its disk',
@@ -212,7 +212,7 @@ export const operatorOversightRoutes: Routes = (app, platform) => {
   app.post(
     '/v1/operator/clock/confirm',
     {
-      config: { ...config, proof: true },
+      config: { ...config, servedOnFullDisk: true, proof: true },
       schema: {
         operationId: 'confirmClock',
         summary: 'Confirm that the wall clock is right',

@@ -8,6 +8,7 @@ import {
   type Assertion,
   type BegunAtIssuer,
 } from '../../../domain/identity/company.js';
+import { diskFull } from '../../../domain/disk-room.js';
 import { Refusal } from '../../../domain/refusal.js';
 import { oncePer } from '../../../store/remembered.js';
 import type { Row } from '../../../store/schema.js';
@@ -65,8 +66,8 @@ export type Outcome =
 /**
  * Ends a sign-in at a company with what the browser has brought back. Each state is used once, by the browser that has begun, at the
  * issuer where it has begun. Opens a session for a linked account, and creates one for an address that has none; an account that exists
- * is linked only later. Refuses with COMPANY_SIGN_IN_INVALID, COMPANY_SIGN_IN_REFUSED, IDENTITY_TAKEN, ISSUER_NOT_FOUND and
- * ISSUER_UNAVAILABLE.
+ * is linked only later. Refuses with COMPANY_SIGN_IN_INVALID, COMPANY_SIGN_IN_REFUSED, IDENTITY_TAKEN, ISSUER_NOT_FOUND,
+ * ISSUER_UNAVAILABLE, and a new account with UNAVAILABLE while the disk is full.
  */
 export async function finishCompanySignIn(
   platform: Platform,
@@ -143,6 +144,7 @@ function createAccountOf(
   { assertion, email }: { assertion: Assertion; email: string },
   origin: SessionOrigin,
 ): SignedIn | FactorStep {
+  if (platform.room.isFull) throw diskFull();
   const name = accountNameOf(assertion, email);
   const account = { email, name, passwordHash: '', isOperator: false, email_verified_at: tx.now };
   const user = createUser(tx, tx.id(), account);

@@ -1,0 +1,45 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { FULL_BELOW_BYTES, RESERVE_BYTES, STEP_BYTES, decideRoom } from '../../control-plane/domain/disk-room.js';
+
+const MIB = 1024 * 1024;
+const whole = { reserveBytes: RESERVE_BYTES, wantedBytes: RESERVE_BYTES, isFull: false };
+
+it.each([
+  ['enough is free', { ...whole, freeBytes: 100 * MIB }, { isFull: false, reserve: 'keep' }],
+  ['little is free', { ...whole, freeBytes: 7 * MIB }, { isFull: true, reserve: 'release' }],
+  ['nothing is left in reserve', { ...whole, freeBytes: 0, reserveBytes: 0 }, { isFull: true, reserve: 'keep' }],
+  ['a step was freed', { ...whole, freeBytes: 11 * MIB, isFull: true }, { isFull: true, reserve: 'keep' }],
+  ['there is some room again', { ...whole, freeBytes: 16 * MIB, isFull: true }, { isFull: false, reserve: 'keep' }],
+  ['a step is missing', { ...whole, freeBytes: 36 * MIB, reserveBytes: 60 * MIB }, { isFull: false, reserve: 'grow' }],
+  ['too little for it', { ...whole, freeBytes: 95 * MIB, reserveBytes: 0 }, { isFull: false, reserve: 'keep' }],
+  ['no reserve is wanted', { ...whole, freeBytes: 9 * MIB, wantedBytes: 0 }, { isFull: false, reserve: 'keep' }],
+  ['what is free is unknown', { ...whole, freeBytes: null, isFull: true }, { isFull: false, reserve: 'keep' }],
+] as const)('when %s', (_name, state, decision) => expect(decideRoom(state)).toEqual(decision));
+
+it('a disk on which nobody else writes comes to rest: the reserve neither fills the disk nor goes to and fro', () => {
+  const size = fc.integer({ min: 0, max: 256 });
+  fc.assert(
+    fc.property(size, size, fc.boolean(), (free, reserved, wasFull) => {
+      let freeBytes = free * MIB;
+      let reserveBytes = Math.min(reserved * MIB, RESERVE_BYTES);
+      let isFull = wasFull;
+      const moves: string[] = [];
+      for (let turn = 0; turn < 40; turn++) {
+        const decision = decideRoom({ freeBytes, reserveBytes, wantedBytes: RESERVE_BYTES, isFull });
+        isFull = decision.isFull;
+        if (decision.reserve === 'keep') continue;
+        moves.push(decision.reserve);
+        const step =
+          decision.reserve === 'grow'
+            ? Math.min(STEP_BYTES, RESERVE_BYTES - reserveBytes)
+            : -Math.min(STEP_BYTES, reserveBytes);
+        reserveBytes += step;
+        freeBytes -= step;
+      }
+      expect(new Set(moves).size).toBeLessThanOrEqual(1);
+      expect(freeBytes >= FULL_BELOW_BYTES || reserveBytes === 0).toBe(true);
+      expect(decideRoom({ freeBytes, reserveBytes, wantedBytes: RESERVE_BYTES, isFull }).reserve).toBe('keep');
+    }),
+  );
+});
