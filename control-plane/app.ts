@@ -57,7 +57,7 @@ import { ageOf, readCopies } from './store/copies.js';
 import { isDrill } from './store/meta.js';
 import { DiskRoom } from './store/disk-room.js';
 import { ScheduledBackups } from './store/scheduled-backups.js';
-import { Store, type Tx } from './store/store.js';
+import { Store, StoreUnavailable, type Tx } from './store/store.js';
 import { Workers } from './workers/workers.js';
 
 export interface Overrides {
@@ -223,8 +223,8 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
       await workers.stop();
       await webhooks.stop();
       await mails.stop();
-      platform.lastUsed.flush(store);
-      writeMeasurements(platform);
+      writeIfPossible(logger, () => platform.lastUsed.flush(store));
+      writeIfPossible(logger, () => writeMeasurements(platform));
       store.commit();
       await backups?.stop();
       store.close();
@@ -244,6 +244,16 @@ function settingsOf(config: Config) {
     destroyErrorsAfterMs: config.destroyErrorsAfterMs ?? null,
     settings: config.settings ?? [],
   };
+}
+
+/** Calls `write`, whose loss is small: a database that cannot be written keeps nothing from stopping in order. */
+function writeIfPossible(logger: Logger, write: () => void): void {
+  try {
+    write();
+  } catch (error) {
+    if (!(error instanceof StoreUnavailable)) throw error;
+    logger.warn(`the last measurements and uses of credentials are lost: ${error.message}`);
+  }
 }
 
 /** Serves hosts once a start on a full disk has written what it had put off. */

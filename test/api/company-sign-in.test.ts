@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { textOf, type Browser, type Shown } from '../harness/browser.js';
 import { begin, browserAt, comeBack, returnUrl, setCompany } from '../harness/companies.js';
 import { TestControlPlane } from '../harness/control-plane.js';
+import { pretendFull } from '../harness/full-disk.js';
 import { TestIssuer, type Person } from '../harness/issuer.js';
 
 const ALICE: Person = { sub: 'alice', email: 'alice@acme.example', email_verified: true, name: 'Alice' };
@@ -55,6 +56,21 @@ describe("a company's sign-in", () => {
     const again = browserAt(test);
     await signIn({ ...ALICE, email: 'alice.married@acme.example', name: 'Alice M.' }, again);
     expect((await whoIs(again)).user).toEqual(first.user);
+  });
+
+  it('creates no account while the disk is full, and finds one', async () => {
+    await signIn(ALICE, browserAt(test));
+    const makeRoom = pretendFull(test.core);
+    const [newcomer, known] = [browserAt(test), browserAt(test)];
+    const stranger = { ...ALICE, sub: 'new', email: 'new@acme.example', name: 'New' };
+    const refused = await signIn(stranger, newcomer);
+    expect(refused.status).toBe(503);
+    expect(await newcomer.cookies()).not.toHaveProperty('__Host-gpurent');
+    await signIn(ALICE, known);
+    expect((await whoIs(known)).user.email).toBe('alice@acme.example');
+    makeRoom();
+    await signIn(stranger, newcomer);
+    expect((await whoIs(newcomer)).user.email).toBe('new@acme.example');
   });
 
   it('is offered on the page to sign in, and leads back to where it was asked for', async () => {

@@ -3,6 +3,7 @@ import { WEEKDAYS } from '../../control-plane/domain/instances/schedule.js';
 import { query } from '../../control-plane/store/sql.js';
 import { statusIs } from '../harness/control-plane.js';
 import type { FakeAgent } from '../harness/fake-agent.js';
+import { pretendFull } from '../harness/full-disk.js';
 import { DAY_MS, HOUR_MS, MINUTE_MS, ScheduleMarket, utc } from '../harness/schedules.js';
 import { listening } from '../harness/told.js';
 
@@ -12,6 +13,21 @@ beforeAll(async () => {
   market = await ScheduleMarket.start();
 });
 afterAll(() => market.test.stop());
+
+it('on a full disk, a stop is carried out, and a start waits for room', async () => {
+  await market.freshRenter();
+  const { agent, id } = await market.running();
+  await market.put(id, utc(market.entry('stop', 1), market.entry('start', 2)));
+  const makeRoom = pretendFull(market.test.core);
+  await market.passTo(market.minuteIn(1), agent);
+  await statusIs(market.renter.api, id, 'stopped');
+  await market.pass(5 * MINUTE_MS, agent);
+  expect((await market.read(id)).status).toBe('stopped');
+  makeRoom();
+  await market.pass(10_000, agent);
+  await statusIs(market.renter.api, id, 'running');
+  await market.drop(id);
+});
 
 describe('after the control plane was away', () => {
   beforeAll(() => market.freshRenter());

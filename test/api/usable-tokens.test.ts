@@ -5,6 +5,7 @@ import { restOf } from '../../control-plane/services/system/pages.js';
 import { BY_EXPIRY, usableTokens } from '../../control-plane/services/machines/enrollment.js';
 import { TestControlPlane } from '../harness/control-plane.js';
 import { FakeAgent } from '../harness/fake-agent.js';
+import { pretendFull } from '../harness/full-disk.js';
 
 const PATH = '/v1/operator/enrollment-tokens';
 
@@ -24,6 +25,16 @@ const list = async (asked = '') => {
   const { items } = await test.operator.get<{ items: Token[] }>(`${PATH}?usable=true${asked}`);
   return items.map(({ id }) => id);
 };
+
+it('a new host is refused while the disk is full, and its token stays good', async () => {
+  const { id, token } = await make({});
+  const makeRoom = pretendFull(test.core);
+  await expect(FakeAgent.enroll(test.grpcAddress, token)).rejects.toThrow('the disk of the control plane is full');
+  expect(await list()).toEqual([id]);
+  makeRoom();
+  await FakeAgent.enroll(test.grpcAddress, token);
+  expect(await list()).toEqual([]);
+});
 
 it('lists the tokens with which a host can still enroll, the one that expires first first, without the tokens', async () => {
   const [later, once, sooner, revoked, twice] = [

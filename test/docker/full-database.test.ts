@@ -128,6 +128,35 @@ it('a disk that SQLite has found full is relieved at once', async () => {
   await test.stop();
 });
 
+/** What an organization has, and what was taken from it. */
+async function moneyOf({ api }: Renter): Promise<{ balance: number; spent: number }> {
+  const { balance_micro } = await api.get<{ balance_micro: number }>('/v1/orgs/current');
+  const { items } = await api.get<{ items: { gpu_micro: number; disk_micro: number }[] }>('/v1/billing/spend-daily');
+  return { balance: balance_micro, spent: items.reduce((sum, day) => sum + day.gpu_micro + day.disk_micro, 0) };
+}
+
+it('a settlement on a disk without any room is whole or does not happen', async () => {
+  const { test, renter, id } = await rent();
+  await test.restart({ reserveBytes: 0 });
+  await test.lastAgent.connect();
+  await passMinute(test);
+  const whole = await moneyOf(renter);
+  disk.fill();
+  for (let minute = 0; minute < 4; minute++) {
+    await passMinute(test);
+    const { balance, spent } = await moneyOf(renter);
+    expect(balance + spent).toBe(whole.balance + whole.spent);
+  }
+  disk.makeRoom();
+  await passMinute(test);
+  await passMinute(test);
+  const after = await moneyOf(renter);
+  expect(after.balance + after.spent).toBe(whole.balance + whole.spent);
+  expect(after.spent).toBeGreaterThan(whole.spent);
+  expect(await chargedFor(renter, id)).toBeLessThanOrEqual(8 * 60_000);
+  await test.stop();
+});
+
 it('a start on a full disk with a reserve signs in and destroys', async () => {
   const { test, renter, id, body } = await rent();
   fillReserve(test);
@@ -156,6 +185,8 @@ it('a start on a full disk without a reserve reads, and does the rest once there
   test.advance(1_000);
   expect(test.agents[0]?.connected).toBe(false);
   expect(test.logged(50).join()).toContain('the disk of the database is full');
+  // It also stops in order, although the last use of the session is not stored.
+  await test.restart();
 
   disk.makeRoom();
   test.advance(1_000);

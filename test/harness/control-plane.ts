@@ -374,8 +374,9 @@ export class TestControlPlane {
   async boot(changes: Partial<Config> = {}): Promise<void> {
     this.digests.close();
     Object.assign(this.config, changes);
-    if (this.addresses.http)
-      Object.assign(this.config, { httpAddress: this.addresses.http, grpcAddress: this.addresses.grpc });
+    if (this.addresses.http) Object.assign(this.config, { httpAddress: this.addresses.http });
+    // A start on a full disk serves no hosts yet.
+    if (this.addresses.grpc) Object.assign(this.config, { grpcAddress: this.addresses.grpc });
     this.running = createControlPlane(this.config, this.log.logger, {
       clock: this.clock,
       passwordCost: CHEAP_PASSWORDS,

@@ -33,8 +33,8 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const make = (from: Pick<Store, 'backUp'> = store) =>
-  new ScheduledBackups(from, { folder: copies, everyMs: 24 * HOUR_MS, keep: 2 }, clock, silentLogger);
+const make = (from: Pick<Store, 'backUp'> = store, room?: { isFullFor: () => boolean }) =>
+  new ScheduledBackups(from, { folder: copies, everyMs: 24 * HOUR_MS, keep: 2 }, clock, silentLogger, room);
 const made = () => readdirSync(copies).filter((name) => name.endsWith('.db'));
 const note = (value: string) =>
   store.transact((tx) => {
@@ -97,6 +97,29 @@ it('tries again when a copy has failed, and leaves nothing of it', async () => {
   backups.start();
   expect(await nextCopy()).toHaveLength(1);
   expect(tries).toBe(3);
+  expect(readdirSync(copies)).toHaveLength(1);
+});
+
+it('makes no copy on the disk of the database while that is full, gives up the one that is being made, and makes it later', async () => {
+  let isFull = true;
+  const begun: string[] = [];
+  const backUp = async (to: string, isOver: () => boolean) => {
+    begun.push(to);
+    if (begun.length === 1) isFull = true;
+    if (isOver()) throw new Error('the copy was aborted');
+    writeFileSync(to, 'all of it');
+  };
+  backups = make({ backUp }, { isFullFor: () => isFull });
+  backups.start();
+  for (let minutes = 0; minutes < 5; minutes++) {
+    clock.advance(60_000);
+    await Promise.resolve();
+  }
+  expect(begun).toEqual([]);
+  isFull = false;
+  await advanceUntil('a copy to begin', { clock, stepMs: 60_000 }, () => begun.length === 1);
+  isFull = false;
+  expect(await nextCopy()).toHaveLength(1);
   expect(readdirSync(copies)).toHaveLength(1);
 });
 
