@@ -186,6 +186,8 @@ it('a start on a full disk without a reserve reads, and does the rest once there
   expect(test.agents[0]?.connected).toBe(false);
   expect(test.logged(50).join()).toContain('the disk of the database is full');
   // It also stops in order, although the last use of the session is not stored.
+  test.clock.advance(2 * 3_600_000);
+  expect((await renter.api.request('GET', `/v1/instances/${id}`)).status).toBe(200);
   await test.restart();
 
   disk.makeRoom();
