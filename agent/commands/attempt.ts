@@ -1,4 +1,4 @@
-import type { Command } from '../../shared/gen/gpurent/agent/v1/agent.js';
+import type { Command, PulledImage } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import type { OnProgress } from '../runtime/workload.js';
 
 /** One try of one command. */
@@ -23,7 +23,11 @@ export class Attempt {
     private readonly says: {
       onAccept: () => void;
       onStart: (runBefore: number) => void;
-      onProgress: (kind: string, message: string, gpusFree?: boolean) => void;
+      onProgress: (
+        kind: string,
+        message: string,
+        more?: { gpusFree?: boolean; pulled?: PulledImage | undefined },
+      ) => void;
     },
   ) {
     this.crashes = earlier?.crashes ?? 0;
@@ -37,12 +41,12 @@ export class Attempt {
   }
 
   get onProgress(): OnProgress {
-    return (kind, message) => this.says.onProgress(kind, message);
+    return (kind, message, pulled) => this.says.onProgress(kind, message, { pulled });
   }
 
   /** Reports that the command is still being tried. `gpusFree`: whether the workload no longer uses its GPUs. */
   tellOfTrying(kind: 'stop_attempt' | 'destroy_attempt', message: string, gpusFree: boolean): void {
-    this.says.onProgress(kind, message, gpusFree);
+    this.says.onProgress(kind, message, { gpusFree });
   }
 
   /** Reports what the command waits for. The same message is not reported twice in a row. */

@@ -100,7 +100,8 @@ export class Executor {
     return new Attempt(command, earlier, isStopOut, {
       onAccept: () => this.outbox.result(resultOf(command, CommandOutcome.COMMAND_OUTCOME_ACCEPTED)),
       onStart: (runBefore) => this.journal.noteRun(commandId, runBefore),
-      onProgress: (kind, message, gpusFree = false) => this.outbox.progress({ instanceId, kind, message, gpusFree }),
+      onProgress: (kind, message, { gpusFree = false, pulled } = {}) =>
+        this.outbox.progress({ instanceId, kind, message, gpusFree, pulled }),
     });
   }
 

@@ -1,4 +1,4 @@
-import type { Access, WorkloadSpec } from '../../shared/gen/gpurent/agent/v1/agent.js';
+import type { Access, PulledImage, WorkloadSpec } from '../../shared/gen/gpurent/agent/v1/agent.js';
 
 import type { PublishedPort } from '../domain/ports.js';
 import type { UnansweredCall } from '../domain/unanswered-call.js';
@@ -71,8 +71,8 @@ export interface LogLine {
   text: string;
 }
 
-/** Reports a step of a creation, in words for the renter. */
-export type OnProgress = (kind: string, message: string) => void;
+/** Reports a step of a creation, in words for the renter; after a pull also what the image says of itself. */
+export type OnProgress = (kind: string, message: string, pulled?: PulledImage) => void;
 
 /**
  * Runs workloads. Every call has a deadline. A call that misses it throws Failure DOCKER_TIMEOUT and can still take

@@ -258,7 +258,7 @@ export class Watcher {
       });
     } catch (error) {
       const message = `${reason}; the workload cannot be started again yet: ${messageOf(error)}; the host tries again every ${COMPARE_EVERY_MS / 1000} seconds`;
-      this.outbox.progress({ instanceId, kind: 'interrupted', message, gpusFree: false });
+      this.outbox.progress({ instanceId, kind: 'interrupted', message, gpusFree: false, pulled: undefined });
       throw error;
     }
   }

@@ -376,6 +376,14 @@ export interface Schema {
     failed_at: number;
     retry_at: number;
   };
+  image_requirements: {
+    organization_id: string;
+    image: string;
+    machine_id: string;
+    digest: string;
+    requirements: string;
+    told_at: number;
+  };
   instance_gpus: { instance_id: string; gpu_uuid: string };
   gpu_claims: { machine_id: string; gpu_uuid: string; instance_id: string; claimed_at: number };
   commands: {

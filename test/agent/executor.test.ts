@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Failure } from '../../agent/domain/failure.js';
 import { WorkloadState } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { eventually } from '../../scripts/eventually.js';
 import { specOf } from '../suites/runtime-suite.js';
@@ -153,6 +154,16 @@ it.each(['host', 'Docker'] as const)('a provision whose %s went away under it is
   const { observation } = await host.answeredInTime(again, 'DONE');
   expect(observation?.state).toBe(WorkloadState.WORKLOAD_STATE_RUNNING);
   expect(host.runtime.calls).toEqual(['create i', 'start i']);
+});
+
+it('what an image requires of the driver is told after its pull, also if its start fails', async () => {
+  const pulled = { digest: `sha256:${'a'.repeat(64)}`, requirements: ['cuda>=12.8'] };
+  host.runtime.pulled = pulled;
+  host.runtime.failNext('create', new Failure('CONTAINER_FAILED', 'unsatisfied condition: cuda>=12.8'));
+  const command = await provision(host, 1);
+  host.executor.receive(command);
+  await host.answered(command, 'FAILED');
+  expect(host.progress.map((progress) => progress.pulled)).toEqual([pulled]);
 });
 
 describe('a newer command', () => {

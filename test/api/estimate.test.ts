@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { ApiClient, InstanceBody } from '../harness/api-client.js';
 import { query, sql, statement } from '../../control-plane/store/sql.js';
 import { NOWHERE, World, type DeployBody } from '../contract/world.js';
+import type { FakeAgent } from '../harness/fake-agent.js';
 import { statusIs, type Renter } from '../harness/control-plane.js';
 import { eventually } from '../../scripts/eventually.js';
 import { DISK_MICRO, GPU_MICRO, HOUR_MS, makePoor, type Poor } from '../harness/poor.js';
@@ -15,6 +16,7 @@ interface Estimate {
   balance_lasts_until: string | null;
   refusals: { code: string; message: string; [field: string]: unknown }[];
   warning: string | null;
+  driver_warning: string | null;
 }
 
 let world: World;
@@ -64,6 +66,7 @@ describe('an estimate of what would be accepted', () => {
       balance_lasts_until: lasts_until,
       refusals: [],
       warning: null,
+      driver_warning: null,
     });
     expect(burn_per_hour_micro).toBe(2 * 1_000_000 + 60 * 100);
     // The disks of the two that run are not charged: 10 GB of the one that is stopped are.
@@ -127,6 +130,107 @@ describe('an estimate of what would be accepted', () => {
     const failed = await world.admin.api.post<InstanceBody>('/v1/instances', slow);
     const { status, error_message } = await world.admin.api.get<InstanceBody>(`/v1/instances/${failed.id}`);
     expect([status, error_message]).toEqual(['error', warning]);
+  });
+});
+
+describe('an estimate of a start that will probably fail', () => {
+  const [FIRST, SECOND] = ['a', 'b'].map((digit) => `sha256:${digit.repeat(64)}`) as [string, string];
+  const NEEDS = 'cuda>=12.8 brand=tesla,driver>=470,driver<471';
+  const WARNS =
+    'the image requires CUDA 12.8 or newer, but the driver of the machine supports only up to 12.4: the start will probably fail; choose another offer, or an image for another CUDA version';
+  const rows = () => {
+    const all = query.selectFrom('image_requirements').select('image').orderBy('image');
+    return world.test.core.platform.store.transact((tx) =>
+      tx.all(all.where('organization_id', '=', renter.organizationId)),
+    );
+  };
+  let renter: Renter;
+  beforeEach(async () => {
+    renter = await world.test.renter(100_000_000);
+  });
+  const warned = async (deploy: object, by = renter) => (await estimate(deploy, by.api)).driver_warning;
+
+  const say = (agent: FakeAgent, instanceId: string, pulled: object) =>
+    agent.say({ progress: { instanceId, kind: 'pulled', message: 'pulled', pulled } });
+
+  /** Has a machine pull the image for a deploy that fails, and say this of it. Returns the id of the instance. */
+  async function pulls({ agent, body: here }: { agent: FakeAgent; body: DeployBody }, pulled: object, by = renter) {
+    const { id } = await by.api.post<InstanceBody>('/v1/instances', here);
+    const command = await eventually('the command', () => agent.held.find(({ instanceId }) => instanceId === id));
+    say(agent, id, pulled);
+    agent.fail(command, 'CONTAINER_FAILED', 'unsatisfied condition');
+    await statusIs(by.api, id, 'error');
+    world.test.clock.advance(1);
+    return id;
+  }
+  const hostWith = async (image: string) => {
+    const host = await world.host({ gpus: 8, automatic: false });
+    return { ...host, body: { ...host.body, template_id: await world.test.template({ image }) } };
+  };
+
+  it('warns on any machine whose driver is too old, from the first pull on, and refuses nothing', async () => {
+    const here = await hostWith('team/cuda:1');
+    expect(await warned(here.body)).toBeNull();
+    await pulls(here, { digest: FIRST, requirements: [NEEDS] });
+    const [other, newer] = [await world.host(), await world.host({ cudaVersion: '12.8' })];
+    const { template_id } = here.body;
+    expect(await estimate(here.body, renter.api)).toMatchObject({ refusals: [], warning: null, driver_warning: WARNS });
+    expect(await warned({ ...other.body, template_id })).toBe(WARNS);
+    expect(await warned({ ...newer.body, template_id })).toBeNull();
+    expect(
+      await warned({ ...here.body, template_id: await world.test.template({ image: 'docker.io/team/cuda:1' }) }),
+    ).toBe(WARNS);
+    expect(await warned({ ...here.body, template_id: await world.test.template({ image: 'team/cuda:2' }) })).toBeNull();
+    const pinned = await world.test.template({ image: `team/cuda@${FIRST}` });
+    expect(await warned({ ...here.body, template_id: pinned })).toBe(WARNS);
+    await pulls(here, { digest: SECOND, requirements: [] });
+    expect(await warned(here.body)).toBeNull();
+  });
+
+  it('believes no machine for an organization that has not deployed on it, nor against another machine', async () => {
+    const [here, liar] = [await hostWith('team/cuda:1'), await hostWith('team/cuda:1')];
+    const stranger = await world.test.renter(100_000_000);
+    await pulls(liar, { digest: FIRST, requirements: ['cuda>=99.0'] }, stranger);
+    expect(await warned(liar.body, stranger)).toContain('CUDA 99.0');
+    expect(await warned(liar.body)).toBeNull();
+    await pulls(here, { digest: FIRST, requirements: [NEEDS] });
+    await pulls(liar, { digest: FIRST, requirements: ['cuda>=99.0'] });
+    expect(await warned(here.body)).toBeNull();
+    await pulls(liar, { digest: SECOND, requirements: ['cuda>=99.0'] });
+    expect(await warned(here.body)).toBe(WARNS);
+    expect(await warned(liar.body)).toContain('CUDA 99.0');
+  });
+
+  it('takes nothing of an instance that the machine is not creating, of another digest, or too much', async () => {
+    const here = await hostWith(`team/cuda@${FIRST}`);
+    const id = await pulls(here, { digest: SECOND, requirements: [NEEDS] });
+    say(here.agent, id, { digest: FIRST, requirements: [NEEDS] });
+    await here.agent.roundTrip();
+    for (const digest of ['sha256:a', `${FIRST}\n`]) await pulls(here, { digest, requirements: [NEEDS] });
+    for (const requirements of [[`${NEEDS}\n`], ['x'.repeat(4_097)], Array(17).fill('cuda>=1')])
+      await pulls(here, { digest: FIRST, requirements });
+    expect(rows()).toEqual([]);
+  });
+
+  it('remembers a hundred images of an organization, and each for ninety days after its last pull', async () => {
+    const here = await hostWith('team/cuda:1');
+    const values = Array.from({ length: 100 }, (_, index) => ({
+      organization_id: renter.organizationId,
+      image: `old-${String(index).padStart(3, '0')}`,
+      digest: SECOND,
+      machine_id: here.agent.hostId,
+      requirements: '',
+      told_at: world.test.clock.now() - 100 + index,
+    }));
+    world.test.core.platform.store.transact((tx) => tx.run(query.insertInto('image_requirements').values(values)));
+    await pulls(here, { digest: FIRST, requirements: [NEEDS] });
+    expect(rows().map(({ image }) => image)).toEqual([
+      'docker.io/team/cuda:1',
+      ...values.slice(1).map(({ image }) => image),
+    ]);
+    change(`UPDATE image_requirements SET told_at = told_at - ${90 * 24 * HOUR_MS} WHERE image <> 'old-099'`);
+    world.test.advance(61_000);
+    expect(rows()).toEqual([{ image: 'old-099' }]);
   });
 });
 
@@ -261,6 +365,7 @@ describe('an estimate of what would be refused', () => {
         { code: 'PAYMENTS_FROZEN' },
       ],
       warning: null,
+      driver_warning: null,
     });
     const { offer_id } = (await world.host()).body;
     expect(codesOf(await estimate({ ...nothing, offer_id }, renter.api))).toEqual([

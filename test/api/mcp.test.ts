@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { query } from '../../control-plane/store/sql.js';
 import { eventually } from '../../scripts/eventually.js';
 import type { InstanceBody } from '../harness/api-client.js';
 import { statusIs } from '../harness/control-plane.js';
@@ -99,6 +100,19 @@ describe.each(ERAS)('a client that can ask (%s)', (era) => {
     expect(await world.instances()).toMatchObject([{ [name]: price }]);
     expect(data).toMatchObject({ instance: { status: expect.any(String) as string } });
   });
+});
+
+it('a person is told that the image requires a newer driver than the machine has', async () => {
+  const agent = await world.client({ answers: () => 'decline' });
+  const values = { organization_id: world.renter.organizationId, machine_id: world.host.hostId, told_at: 0 };
+  const told = { image: 'docker.io/library/test:1', digest: `sha256:${'a'.repeat(64)}`, requirements: 'cuda>=99.0' };
+  const row = query.insertInto('image_requirements').values({ ...values, ...told });
+  world.test.core.platform.store.transact((tx) => tx.run(row));
+  const words = expect.stringMatching(/⟦the image requires CUDA 99\.0 or newer, but .* 12\.4: .*⟧/) as string;
+  expect((await agent.call('estimate', world.deploy)).data).toMatchObject({ warning: null, driver_warning: words });
+  await agent.call('deploy', world.deploy);
+  expect(agent.questions).toEqual([words]);
+  world.test.core.platform.store.transact((tx) => tx.run(query.deleteFrom('image_requirements')));
 });
 
 describe.each(ERAS)('a client that cannot ask (%s)', (era) => {

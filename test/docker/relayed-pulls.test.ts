@@ -12,6 +12,7 @@ import { Engine } from '../../agent/runtime/docker/engine.js';
 import { ImageCache } from '../../agent/runtime/docker/images/image-cache.js';
 import { ImagePuller, type PulledImage, type PullPolicy } from '../../agent/runtime/docker/images/image-puller.js';
 import { Images, isMadeHere } from '../../agent/runtime/docker/images/images.js';
+import type { OnProgress } from '../../agent/runtime/workload.js';
 import { pulledName } from '../../agent/runtime/docker/images/pulled-images.js';
 import { eventually } from '../../scripts/eventually.js';
 import { systemClock } from '../../shared/clock.js';
@@ -55,14 +56,14 @@ async function serve(...given: Parameters<typeof serveHttp>): Promise<FakeServer
 }
 
 /** An image of one small layer that no other test has. */
-async function makeLayer(): Promise<ReturnType<typeof fakeImage>> {
+async function makeLayer(env: readonly string[] = []): Promise<ReturnType<typeof fakeImage>> {
   const packed = pack();
   packed.entry({ name: 'unique' }, createHash('sha256').update(String(performance.now())).digest('hex').repeat(1_000));
   packed.finalize();
   const parts: Buffer[] = [];
   for await (const part of packed as AsyncIterable<Buffer>) parts.push(part);
   const tar = Buffer.concat(parts);
-  return fakeImage(gzipSync(tar), digestOf(tar));
+  return fakeImage(gzipSync(tar), digestOf(tar), env);
 }
 
 /** Serves an image by any name, but what `other` answers; it returns whether it has. */
@@ -227,15 +228,19 @@ describe('the cache of images', () => {
     new ImageCache(new Engine(own.socket, clock), clock, { file, freeShare: async () => free.share }, silentLogger);
 
   it('knows images by digest, and lets go of them and of what a crash has left, but of nothing that the owner has named', async () => {
-    const [image, left] = [await makeLayer(), await makeLayer()];
+    const required = 'cuda>=12.4 brand=tesla,driver>=470,driver<471';
+    const [image, left] = [await makeLayer([`NVIDIA_REQUIRE_CUDA=${required}`]), await makeLayer()];
     const registry = await serve(registryOf(image));
     const leftRegistry = await serve(registryOf(left));
     const clock = new ManualClock();
     const cache = cacheAt(clock);
     const name = `${registry.address}/pull-test:1`;
     free.share = 1;
-    const local = await new Images(engine, puller(), cache, 'any').fetch(orderOf(name));
+    const told: unknown[] = [];
+    const onProgress: OnProgress = (kind, _, pulled) => void (kind === 'pulled' && told.push(pulled));
+    const local = await new Images(engine, puller(), cache, 'any').fetch({ ...orderOf(name), onProgress });
     expect(local.reference).toBe(`${name}@${digestOf(image.manifest)}`);
+    expect(told).toEqual([{ digest: digestOf(image.manifest), requirements: [required] }]);
     const renamed = await pull(`${leftRegistry.address}/pull-test:left`);
     await own.docker.getImage(renamed.id).tag({ repo: '127.0.0.1:1/gpurent/pulling', tag: 'left' });
     await own.docker.getImage(renamed.name).remove();

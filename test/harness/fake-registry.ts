@@ -49,11 +49,11 @@ export function digestOf(content: string | Buffer): string {
 }
 
 /** An image of one layer. `blobs`: what its registry serves, by digest. */
-export function fakeImage(layer: Buffer, diffId: string) {
+export function fakeImage(layer: Buffer, diffId: string, env: readonly string[] = []) {
   const config = JSON.stringify({
     architecture: process.arch === 'arm64' ? 'arm64' : 'amd64',
     os: 'linux',
-    config: {},
+    config: env.length > 0 ? { Env: env } : {},
     rootfs: { type: 'layers', diff_ids: [diffId] },
   });
   const mediaType = 'application/vnd.docker.image.rootfs.diff.tar.gzip';

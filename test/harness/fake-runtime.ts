@@ -1,5 +1,5 @@
 import type { Clock } from '../../shared/clock.js';
-import type { Access, WorkloadSpec } from '../../shared/gen/gpurent/agent/v1/agent.js';
+import type { Access, PulledImage, WorkloadSpec } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import type { UnansweredCall } from '../../agent/domain/unanswered-call.js';
 import { Failure } from '../../agent/domain/failure.js';
 import { publishPorts } from '../../agent/domain/ports.js';
@@ -28,6 +28,8 @@ export class FakeRuntime implements Runtime {
   /** Every call that changes something, in order. */
   readonly calls: string[] = [];
   readonly images = new Set(['image:1']);
+  /** What every image says of itself after its pull. */
+  pulled: PulledImage | undefined;
   /** Ports that something else listens on. */
   readonly takenPorts = new Set<number>();
   sshUp = true;
@@ -113,6 +115,7 @@ export class FakeRuntime implements Runtime {
   }
 
   async fetchImage(spec: WorkloadSpec, onProgress: OnProgress, signal: AbortSignal): Promise<void> {
+    if (this.pulled) onProgress('pulled', `pulled ${spec.image}`, this.pulled);
     if (this.images.has(spec.image)) return;
     onProgress('pulling', `pulling ${spec.image}`);
     const aborted = new Promise<void>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));

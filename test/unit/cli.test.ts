@@ -8,6 +8,7 @@ import { bashCompletion } from '../../client/cli/completion/scripts.js';
 import { addressOf, tokenOf } from '../../client/cli/context/address.js';
 import { curlOf } from '../../client/cli/context/curl.js';
 import { disksOf } from '../../client/cli/deploy/offers.js';
+import { priceLines } from '../../client/cli/deploy/price.js';
 import { adviceFor } from '../../client/cli/errors/advice.js';
 import { CliError } from '../../client/cli/errors/cli-error.js';
 import { explain } from '../../client/cli/errors/explain.js';
@@ -55,6 +56,18 @@ it.each([
 ])('a machine with %i GB of free disk is asked for 10 to %i', (disk_available_gb, most) =>
   expect(disksOf({ machine: { disk_available_gb } })).toEqual({ least: 10, most }),
 );
+
+it.each([
+  [{ warning: null }, []],
+  [{ warning: null, driver_warning: null }, []],
+  [{ warning: 'too slow', driver_warning: 'too old' }, ['Warning: too slow', 'Warning: too old']],
+])('a deploy warns of what its estimate warns of: %j', (said, warnings) => {
+  type Given = Parameters<typeof priceLines>;
+  const plan = { template: { name: 'T' }, offer: { num_gpus: 1, gpu_model: 'A', machine: {} } } as Given[0];
+  const prices = { gpu_per_hour_micro: 1, disk_per_hour_micro: 1, balance_micro: 1, balance_lasts_until: null };
+  const lines = priceLines(plan, { disk_gb: 10 } as Given[1], { ...prices, ...said } as Given[2], 0);
+  expect(lines.filter((line) => line.startsWith('Warning'))).toEqual(warnings);
+});
 
 describe('times', () => {
   it.each([

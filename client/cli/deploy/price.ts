@@ -12,7 +12,7 @@ type Estimate = components['schemas']['Estimate'];
 
 /** Says what is deployed, what it costs, how long the balance lasts with it, and when it ends by itself. */
 export function priceLines({ offer, template }: Plan, body: DeployBody, estimate: Estimate, now: number): string[] {
-  const { gpu_per_hour_micro: gpu, disk_per_hour_micro: disk, balance_micro, balance_lasts_until, warning } = estimate;
+  const { gpu_per_hour_micro: gpu, disk_per_hour_micro: disk, balance_micro, balance_lasts_until } = estimate;
   const charged = { balanceMicro: balance_micro, chargedMicro: estimate.charged_per_hour_micro };
   const lasts = lasting({ ...charged, until: balance_lasts_until }, now);
   const { stop_at, max_charge_micro, idle_stop_minutes, on_limit } = body;
@@ -24,7 +24,7 @@ export function priceLines({ offer, template }: Plan, body: DeployBody, estimate
     ...(stop_at ? [`${act} at ${minuteOf(stop_at)}`] : []),
     ...(max_charge_micro ? [`${act} when it has cost ${dollars(max_charge_micro)}`] : []),
     ...(idle_stop_minutes ? [`${act} when it was idle for ${idle_stop_minutes} min`] : []),
-    ...(warning === null ? [] : [`Warning: ${warning}`]),
+    ...[estimate.warning, estimate.driver_warning].flatMap((warning) => (warning ? [`Warning: ${warning}`] : [])),
   ];
 }
 

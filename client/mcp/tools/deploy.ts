@@ -127,8 +127,9 @@ function estimateOf(gpurent: Gpurent, body: Body): Promise<Estimate> {
   return gpurent.post('/v1/instances/estimate', { body });
 }
 
-function estimateView({ warning, refusals: _, ...estimate }: Estimate) {
-  return { ...estimate, warning: warning === null ? null : untrusted(warning) };
+function estimateView({ warning, driver_warning = null, refusals: _, ...estimate }: Estimate) {
+  const [slow, driver] = [warning, driver_warning].map((words) => (words === null ? null : untrusted(words)));
+  return { ...estimate, warning: slow, driver_warning: driver };
 }
 
 function priceOf(estimate: Estimate): string {
@@ -156,5 +157,6 @@ async function questionOf(gpurent: Gpurent, body: Body, estimate: Estimate): Pro
       ? 'It runs until somebody stops it or the balance is used up.'
       : `It is stopped ${limits.join(', ')}.`,
     ...(variables === '' ? [] : [`It gets the variables ${variables}.`]),
+    ...(estimate.driver_warning ? [`Warning: ${untrusted(estimate.driver_warning)}.`] : []),
   ].join(' ');
 }

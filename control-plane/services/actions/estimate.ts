@@ -1,11 +1,13 @@
 import { chargedPerHourMicro, diskPerHourMicro, type Rates } from '../../domain/money/burn.js';
 import type { Caller } from '../../domain/caller.js';
+import { driverFit, wordsOfUnmet } from '../../domain/image-requirement.js';
 import type { InstanceStatus } from '../../domain/instances/instance-state.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { Metered } from '../../domain/money/metered.js';
 import { lastsUntil } from '../../domain/money/settlement.js';
 import type { Tx } from '../../store/store.js';
 import { foreseePayer } from '../billing/limits/payer.js';
+import { knownRequirements } from '../instances/image-requirements.js';
 import { findSlowImage, reasonOf } from '../instances/slow-images.js';
 import type { Platform } from '../system/platform.js';
 import { checkStopTime } from './change-instance.js';
@@ -26,6 +28,8 @@ export interface Estimate {
   refusals: Refusal[];
   /** Why the instance would go to `error` at once although the deploy is accepted. */
   warning: string | null;
+  /** What the image requires and the driver of the machine does not have, so that the start will probably fail. */
+  driver_warning: string | null;
 }
 
 /**
@@ -55,6 +59,7 @@ export function estimate(
       balance_lasts_until: withThis ? lastsUntil({ ...account, meters: withThis }, tx.now) : null,
       refusals: refusalsOf(planned),
       warning: warningOf(tx, planned),
+      driver_warning: driverWarningOf(tx, planned),
     };
   });
 }
@@ -80,4 +85,13 @@ function warningOf(tx: Tx, { template, offer, organizationId }: PlannedDeploy): 
   if (template instanceof Refusal || offer instanceof Refusal) return null;
   const slow = findSlowImage(tx, organizationId, template.image, offer.machine.id);
   return slow ? reasonOf(slow) : null;
+}
+
+function driverWarningOf(tx: Tx, { template, offer, organizationId }: PlannedDeploy): string | null {
+  // A virtual machine has a driver of its own.
+  if (template instanceof Refusal || offer instanceof Refusal || template.kind === 'vm') return null;
+  const machine = { ...offer.machine, gpu_model: offer.gpu_model };
+  const requirements = knownRequirements(tx, organizationId, template.image, offer.machine.id);
+  const fit = driverFit(requirements, machine);
+  return typeof fit === 'object' ? wordsOfUnmet(fit, machine) : null;
 }

@@ -8,6 +8,7 @@ import { eventPurgerOf } from '../events/purge.js';
 import { purgeMails } from '../mail/outbox.js';
 import { purgeCountedMails } from '../mail/strangers.js';
 import { IDEMPOTENCY_MS } from '../instances/idempotency.js';
+import { purgeImageRequirements } from '../instances/image-requirements.js';
 import { dropSlowImage } from '../instances/slow-images.js';
 import { ACTS_A_RUN, purgeActs } from '../system/acts.js';
 import type { Platform } from '../system/platform.js';
@@ -22,7 +23,7 @@ type Purge = (tx: Tx, most: number) => number;
 
 /**
  * Makes the worker that deletes expired sessions, invitations, links, device codes, begun second factors, idempotency keys, slow images,
- * deliveries of webhooks, finished mails, networks of old sign-ins, acts, events, API keys that have ended, and templates that earlier
+ * requirements of images, deliveries of webhooks, finished mails, networks of old sign-ins, acts, events, API keys that have ended, and templates that earlier
  * releases have deactivated, the oldest first, once a minute. `others` delete at most so many rows of their own each. The worker
  * returns the number deleted.
  */
@@ -44,6 +45,7 @@ export function purgerOf(platform: Platform, others: readonly Purge[]): () => { 
         purgeExpired(tx) +
         purgeIdempotencyKeys(tx) +
         purgeSlowImages(tx) +
+        purgeImageRequirements(tx, BATCH) +
         purgeWebhooks(tx, BATCH) +
         purgeMails(tx, BATCH) +
         purgeCountedMails(tx, BATCH) +

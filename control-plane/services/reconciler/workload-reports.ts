@@ -4,6 +4,7 @@ import { dropClaims } from '../instances/claims.js';
 import { findOpenChange, sequenceOfChange, type CommandRow } from '../instances/commands.js';
 import { endWorkload, applyDone } from './command-outcomes.js';
 import type { Instance } from '../instances/queries.js';
+import { noteImageRequirements } from '../instances/image-requirements.js';
 import { amend, noteProgress } from '../instances/transitions.js';
 import { recordUsageOfKnownRun } from '../metering/usage-reports.js';
 import { chargeEndedRuns } from './ended-runs.js';
@@ -82,6 +83,7 @@ export function recordProgress(platform: Platform, machineId: string, progress: 
     const instance = findInstanceOfMachine(tx, machineId, progress.instanceId);
     if (!instance) return;
     noteProgress(tx, instance);
+    if (progress.pulled) noteImageRequirements(tx, instance, progress.pulled);
     if (progress.gpusFree) freeGpusOfDestroy(tx, instance);
     const [kind, message] = [progress.kind.slice(0, 64), progress.message.slice(0, MAX_WORDS_CHARS)];
     recordHostEvent(platform, tx, instance.id, { kind, message });

@@ -49,6 +49,7 @@ import { acceptedDomains } from './0048-accepted-domains.js';
 import { missingGpus } from './0049-missing-gpus.js';
 import { keyFingerprints } from './0050-key-fingerprints.js';
 import { leastCuda } from './0051-least-cuda.js';
+import { imageRequirements } from './0052-image-requirements.js';
 
 export interface Migration {
   name: string;
@@ -108,4 +109,5 @@ export const migrations: readonly Migration[] = [
   { name: '0049-missing-gpus', sql: missingGpus },
   { name: '0050-key-fingerprints', sql: keyFingerprints },
   { name: '0051-least-cuda', sql: leastCuda },
+  { name: '0052-image-requirements', sql: imageRequirements },
 ];

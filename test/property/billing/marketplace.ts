@@ -241,7 +241,7 @@ export class Marketplace {
   /** The host tells that what an instance was asked for is still under way. */
   tellOfProgress(instanceId: string): void {
     if (!this.running) return;
-    const progress = { instanceId, kind: 'pulling', message: '', gpusFree: false };
+    const progress = { instanceId, kind: 'pulling', message: '', gpusFree: false, pulled: undefined };
     recordProgress(this.running.platform, this.machineId, progress);
     this.reference.tellOfProgress(instanceId);
   }

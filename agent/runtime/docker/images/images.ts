@@ -1,6 +1,8 @@
 import type Docker from 'dockerode';
+import type { PulledImage } from '../../../../shared/gen/gpurent/agent/v1/agent.js';
 import { Failure } from '../../../domain/failure.js';
 import { isRentedOut, type LocalImages } from '../../../domain/local-images.js';
+import { requirementsOf } from '../../../domain/nvidia-requirement.js';
 import { DEADLINE_MS, imageOf, statusOf, type Engine } from '../engine.js';
 import type { ImageCache } from './image-cache.js';
 import { withTag, type ImageOrder, type ImagePuller } from './image-puller.js';
@@ -45,6 +47,8 @@ export interface LocalImage {
   reference: string;
   /** Its configuration. */
   defaults: ImageDefaults;
+  /** What it requires of NVIDIA's driver; undefined: it is too much to be told. */
+  requirements: string[] | undefined;
 }
 
 /** Provides the images of renters' workloads. */
@@ -72,8 +76,9 @@ export class Images {
     if (before) await this.cache.used(before.id);
     onProgress('pulling', `pulling ${spec.image}`);
     await this.cache.fetched(await this.puller.pull(order));
-    onProgress('pulled', `pulled ${spec.image}`);
-    return this.find(spec.image);
+    const image = await this.find(spec.image);
+    onProgress('pulled', `pulled ${spec.image}`, saidBy(image));
+    return image;
   }
 
   /**
@@ -103,7 +108,10 @@ export class Images {
 /** Returns the image that has exactly this name in Docker; undefined if the host does not have it. */
 export async function readImage(engine: Engine, name: string): Promise<LocalImage | undefined> {
   const image = await inspectImage(engine, name);
-  return image && { id: image.Id, reference: name, defaults: imageDefaults(image.Config) };
+  if (!image) return undefined;
+  const config: ImageConfig = image.Config;
+  const requirements = requirementsOf(config.Env ?? []);
+  return { id: image.Id, reference: name, defaults: imageDefaults(config), requirements };
 }
 
 /** Returns the image that Docker knows as `local` and renters as `name`. Throws Failure IMAGE_UNAVAILABLE. */
@@ -120,6 +128,12 @@ export async function inspectImage(engine: Engine, name: string): Promise<Docker
     if (statusOf(error) === 404) return undefined;
     throw error;
   }
+}
+
+/** Returns what an image from a registry says of itself; undefined if its digest is not known, or if it says too much. */
+function saidBy({ reference, requirements }: LocalImage): PulledImage | undefined {
+  const [, digest] = reference.split('@');
+  return digest === undefined || requirements === undefined ? undefined : { digest, requirements };
 }
 
 type Words = string | string[] | null | undefined;

@@ -117,14 +117,19 @@ function Brief({ estimate }: { estimate: Estimate }) {
 }
 
 function Figures({ estimate, since }: { estimate: Estimate; since: string }) {
-  const { gpu_per_hour_micro, disk_per_hour_micro, burn_per_hour_micro, refusals, warning } = estimate;
+  const { gpu_per_hour_micro, disk_per_hour_micro, burn_per_hour_micro, refusals } = estimate;
+  const warnings = [estimate.warning, estimate.driver_warning].filter((warning) => warning != null);
   return (
     <>
       <div aria-live="polite">
         {refusals.map(({ code, message }) => (
           <Refusal key={code} code={code} message={message} />
         ))}
-        {warning !== null && <Notice kind="warning">{warning}</Notice>}
+        {warnings.map((warning) => (
+          <Notice key={warning} kind="warning">
+            {warning}
+          </Notice>
+        ))}
       </div>
       <Facts
         inLines

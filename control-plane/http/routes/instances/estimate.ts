@@ -53,6 +53,13 @@ const Estimate = Type.Object(
         'Why the instance would go to `error` at once although the deploy is accepted: its image was too slow to pull',
       ),
     ),
+    ...optional({
+      driver_warning: nullable(
+        text(
+          'What the image requires of the NVIDIA driver and the machine does not have, so that the start will probably fail; the deploy is accepted all the same. Known once an instance of the organization has pulled the image',
+        ),
+      ),
+    }),
   },
   { title: 'Estimate' },
 );
