@@ -194,10 +194,12 @@ module.exports = {
       'agent/runtime/workload',
     ]),
     mayOnlySee('agent/canary', ['shared', 'agent/runtime/workload']),
+    mayOnlySee('agent/gpu-test', ['shared', 'agent/domain', 'agent/host', 'agent/runtime', 'agent/config']),
     mayOnlySee('agent/commands', [
       'shared',
       'agent/domain',
       'agent/canary',
+      'agent/gpu-test/gpu-test',
       'agent/observation',
       'agent/guarded-ports',
       'agent/journal',

@@ -12,7 +12,9 @@ import { assembleAgent, type Agent } from './assemble.js';
 import type { Remover } from './observation/run-recorder.js';
 import { agentSocket, dataRootFolder, journalFile, type AgentConfig } from './config.js';
 import { Canary } from './canary/canary.js';
-import { checksOf } from './doctor/checks.js';
+import { checksOf, findOut } from './doctor/checks.js';
+import { DockerStarter } from './gpu-test/docker-starter.js';
+import { notTested, type GpuTestResult } from './domain/gpu-verdict.js';
 import type { Check } from './doctor/finding.js';
 import { isDockerAway } from './domain/failure.js';
 import { describeLeft } from './domain/left-behind.js';
@@ -183,9 +185,26 @@ function dockerHost(config: AgentConfig, hostId: string, logger: Logger, clock: 
     dataRoot: NO_DATA_ROOT,
     accessFiles: canaryAccess,
   });
+  const starter = config.gpus.kind === 'nvidia' ? new DockerStarter(engine, gpus, hostId, config, clock) : null;
   const canary = new Canary(canaryRuntime, () => requireEmptyImage(engine, CANARY_IMAGE), clock, logger);
   const known = { enforcesQuota: host.hasDiskQuota, vmSupport: support, hostKeys: HostKeys.of(host) };
-  return { dataRoot, engine, gpus, quota, root, cache, guard, host, jobs, networks, support, runtime, canary, known };
+  return {
+    dataRoot,
+    engine,
+    gpus,
+    quota,
+    root,
+    cache,
+    guard,
+    host,
+    jobs,
+    networks,
+    support,
+    runtime,
+    canary,
+    starter,
+    known,
+  };
 }
 
 /**
@@ -247,15 +266,9 @@ export async function createAgent(
 ): Promise<Agent> {
   mkdirSync(config.stateDir, { recursive: true, mode: 0o700 });
   const made = dockerHost(config, identity.hostId, logger, clock);
-  const { dataRoot, engine, gpus, quota, root, cache, host, jobs, networks, support, runtime, canary } = made;
+  const { dataRoot, engine, gpus, quota, root, cache, host, jobs, networks, support, runtime, canary, starter } = made;
   const renewed = new RenewedIdentity(identity, config.stateDir, clock, logger);
-  let told: string | undefined;
-  const runsVms = async () => {
-    const reason = await support.whyUnsupported();
-    if (reason !== undefined && reason !== told) logger.info(`this host runs no virtual machines: ${reason}`);
-    told = reason;
-    return reason === undefined;
-  };
+  const runsVms = tellsOfVms(support, logger);
   const journal = new Journal(journalFile(config));
   const restoreJournal = async () => journal.restore();
   await restoreJournal();
@@ -273,6 +286,7 @@ export async function createAgent(
     docker: new EngineWatch(engine, identity.hostId, config.dockerPidFile, dataRoot, clock),
     canary,
     needs,
+    gpuStarter: starter,
     gpus,
     web: {
       portGuard,
@@ -293,7 +307,10 @@ export async function createAgent(
         await cache.collect();
       },
     },
-    checks: checksOf(config, clock, gpus, () => agent.snapshot(), made.known),
+    checks: checksOf(config, clock, gpus, () => agent.snapshot(), {
+      ...made.known,
+      testGpus: async () => agent.latestGpuTest(),
+    }),
     dial: dialer(renewed.current),
     clock,
     random: Math.random,
@@ -310,6 +327,7 @@ export async function createAgent(
       await tidyUp(() => runtime.prepare(), logger);
       await needs.lookAtRequired();
       await tidyUp(() => canary.prepare(), logger);
+      await tidyUp(async () => starter?.prune(), logger);
       await tidyUp(() => jobs.prune((message) => logger.warn(message)), logger);
       quota.isEnforced = await enforcesQuota(engine, config, logger);
       portGuard.start();
@@ -341,6 +359,17 @@ export async function createAgent(
   return whole;
 }
 
+/** Returns a function that tells whether this host runs virtual machines, and logs each new reason against it. */
+function tellsOfVms(support: VmSupport, logger: Logger): () => Promise<boolean> {
+  let told: string | undefined;
+  return async () => {
+    const reason = await support.whyUnsupported();
+    if (reason !== undefined && reason !== told) logger.info(`this host runs no virtual machines: ${reason}`);
+    told = reason;
+    return reason === undefined;
+  };
+}
+
 /** Does what a start cleans up. What is left over harms nobody, so a failure is only logged. Rejects if Docker does not answer. */
 async function tidyUp(work: () => Promise<void>, logger: Logger): Promise<void> {
   await work().catch((error: unknown) => {
@@ -352,7 +381,13 @@ async function tidyUp(work: () => Promise<void>, logger: Logger): Promise<void> 
 /** Returns the checks of `gpurent-agent doctor`, which asks the running agent how it is connected. */
 export function doctorsChecks(config: AgentConfig, clock: Clock = systemClock): Check[] {
   const ask = async () => JSON.parse(await askAgent(agentSocket(config), '/status')) as Snapshot;
-  return checksOf(config, clock, gpuDriver(config, clock), ask);
+  const gpus = gpuDriver(config, clock);
+  const testGpus = async () =>
+    askAgent(agentSocket(config), '/gpu-test').then(
+      (text) => JSON.parse(text) as GpuTestResult,
+      (error: unknown) => notTested(messageOf(error)),
+    );
+  return checksOf(config, clock, gpus, ask, findOut(config, clock, gpus, testGpus));
 }
 
 /** Returns a function for Docker's data root. It asks Docker only once, because a heartbeat must not wait for the answer. */

@@ -8,6 +8,8 @@ import { FindingReports } from './doctor/finding-reports.js';
 import type { Check } from './doctor/finding.js';
 import { Executor } from './commands/executor.js';
 import { GpuAccess } from './commands/gpu-access.js';
+import { GpuTest, type GpuStarter, type VerdictStorage } from './gpu-test/gpu-test.js';
+import type { GpuTestResult } from './domain/gpu-verdict.js';
 import { remedyOf } from './domain/link-remedy.js';
 import { Observer } from './observation/observer.js';
 import { GuardedPorts, type EndpointParts } from './guarded-ports/guarded-ports.js';
@@ -46,6 +48,10 @@ export interface Agent {
   snapshot(): Promise<Snapshot>;
   /** Runs the upkeep tasks at once, then tells the control plane how the host is. */
   runUpkeep(): Promise<void>;
+  /** Starts a test container with a GPU, if one is free. */
+  testGpus(): Promise<GpuTestResult>;
+  /** Returns what the latest such test has shown. */
+  latestGpuTest(): GpuTestResult;
 }
 
 /** The parts that an agent needs: the host, Docker and the connection to the control plane. */
@@ -56,6 +62,8 @@ export interface Parts {
   docker: DockerWatch;
   canary: Pick<Canary, 'answers' | 'obstacle'>;
   needs: Pick<HostNeeds, 'obstacle' | 'faults'>;
+  /** Starts test containers with a GPU; null: this host has no GPUs that could fail. */
+  gpuStarter: GpuStarter | null;
   gpus: GpuDriver;
   dial: Dial;
   clock: Clock;
@@ -106,6 +114,7 @@ export function assembleAgent(parts: Parts): Agent {
   });
   const gpuAccess = new GpuAccess(gpus, runtime, clock);
   const paced = new PacedLog(clock, logger);
+  const gpuTest = new GpuTest(parts.gpuStarter, (work) => gpuAccess.borrow(work), verdictsIn(journal), clock, logger);
   const hands = {
     runtime,
     remover,
@@ -117,6 +126,7 @@ export function assembleAgent(parts: Parts): Agent {
     guardedPorts,
     canary: parts.canary,
     needs: parts.needs,
+    gpuTest,
     journal,
     clock,
     logger,
@@ -126,7 +136,7 @@ export function assembleAgent(parts: Parts): Agent {
   const logs = new LogStreams(runtime, outbox, clock, logger);
   const measurements = new Measurements(() => meantToRun(journal), parts.instruments, gpus, outbox, clock, paced);
   const findings = new FindingReports(parts.checks, clock);
-  const upkeep = new Upkeep(parts.upkeep, clock, paced);
+  const upkeep = new Upkeep(withGpuTest(parts, gpuTest), clock, paced);
   const counts = countCommands(executor);
   const prepare = () => parts.prepare();
   const bootId = async () => (await parts.boot()).id;
@@ -154,6 +164,7 @@ export function assembleAgent(parts: Parts): Agent {
     link = new Link(dial, session, clock, random, logger, paced);
     link.start();
     upkeep.start();
+    gpuTest.start();
     measurements.start();
   };
 
@@ -168,6 +179,7 @@ export function assembleAgent(parts: Parts): Agent {
       unseen.stop();
       link?.stop();
       upkeep.stop();
+      gpuTest.stop();
       measurements.stop();
       watcher?.stop();
       guardedPorts.stop();
@@ -177,6 +189,8 @@ export function assembleAgent(parts: Parts): Agent {
       journal.close();
     },
     runUpkeep: () => upkeep.runNow().then(() => link?.beatNow()),
+    testGpus: () => gpuTest.test().finally(() => link?.beatNow()),
+    latestGpuTest: () => gpuTest.result,
     async snapshot() {
       const dockerAvailable = watcher !== undefined && outages.dockerAvailable;
       const facts = { version: VERSION, dockerAvailable, obstacle: obstacleOf(hands), commands: [...counts.values()] };
@@ -235,6 +249,15 @@ function standingOf(link: Link | undefined): Pick<Snapshot, 'connected' | 'disco
     disconnected: failure ? dated(failure) : null,
     refusal: refusal ? { ...dated(refusal), remedy: remedyOf(refusal) } : null,
   };
+}
+
+function verdictsIn(journal: Journal): VerdictStorage {
+  return { read: () => journal.meta('gpu_verdict'), write: (text) => journal.setMeta('gpu_verdict', text) };
+}
+
+/** Returns the upkeep tasks, also that of the test of GPUs where there is one. */
+function withGpuTest({ upkeep, gpuStarter }: Parts, gpuTest: GpuTest): Parts['upkeep'] {
+  return gpuStarter ? { ...upkeep, 'the GPU test': () => gpuTest.lookForChange() } : upkeep;
 }
 
 /** Counts finished commands by kind and outcome. */

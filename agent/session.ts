@@ -40,8 +40,13 @@ function stateOf(listed: WorkloadSummary['state'] | undefined, desired: Desired)
 }
 
 /** Returns why this host accepts no new work, or an empty string. */
-export function obstacleOf({ canary, journal, needs }: Pick<Dependencies, 'canary' | 'journal' | 'needs'>): string {
-  return [needs.obstacle, canary.obstacle, journal.obstacle].filter(Boolean).join('; ');
+export function obstacleOf({
+  canary,
+  journal,
+  needs,
+  gpuTest,
+}: Pick<Dependencies, 'canary' | 'journal' | 'needs' | 'gpuTest'>): string {
+  return [needs.obstacle, canary.obstacle, gpuTest.obstacle, journal.obstacle].filter(Boolean).join('; ');
 }
 
 export interface HostFacts {

@@ -1,4 +1,4 @@
-import { sleep, type Clock } from '../../shared/clock.js';
+import { sleep, withTimeout, type Clock } from '../../shared/clock.js';
 import { Failure } from '../domain/failure.js';
 import type { Gpu, GpuDriver } from '../host/gpus/driver.js';
 import type { Runtime } from '../runtime/workload.js';
@@ -6,6 +6,8 @@ import type { Runtime } from '../runtime/workload.js';
 /** How long a process that is ending can still be listed on its GPU. */
 const LINGER_MS = 5_000;
 const POLL_MS = 500;
+/** How long a start of a renter waits at most for a GPU that is borrowed. */
+const MOST_LENT_MS = 20_000;
 
 /** Ensures that no GPU is used by two workloads of this host, or by a workload and another process. */
 export class GpuAccess {
@@ -14,6 +16,10 @@ export class GpuAccess {
   /** How often `given` has changed. */
   private gives = 0;
   private tidying = false;
+  /** Instances that are stopped and whose GPUs others can have. */
+  private readonly released = new Set<string>();
+  /** The GPU that a test of this host has at this moment. */
+  private lent: { uuid: string; over: Promise<void> } | undefined;
   /** The GPUs that VFIO is returning to the host at this moment. */
   private returning: { uuids: readonly string[]; done: Promise<void> } | undefined;
 
@@ -44,6 +50,8 @@ export class GpuAccess {
    */
   async acquire(instanceId: string, wanted: readonly string[], work: () => Promise<void>): Promise<void> {
     if (wanted.some((uuid) => this.returning?.uuids.includes(uuid))) await this.returning?.done;
+    while (this.lent && wanted.includes(this.lent.uuid)) await this.lent.over;
+    this.released.delete(instanceId);
     for (const uuid of wanted) {
       const other = this.given.get(uuid);
       if (other !== undefined && other !== instanceId)
@@ -60,6 +68,39 @@ export class GpuAccess {
         this.gives++;
       });
     }
+  }
+
+  /**
+   * Runs `work` with a healthy GPU that no process uses, no virtual machine has, and no instance holds or claims, as far as this host
+   * knows. Instances that acquire it meanwhile wait until `work` has ended, 20 seconds at most. Resolves to undefined if there is none.
+   */
+  async borrow<T>(work: (uuid: string) => Promise<T>): Promise<T | undefined> {
+    const { gives } = this;
+    const [{ gpus }, taken, workloads] = await Promise.all([
+      this.gpus.inventory(),
+      this.gpus.passthrough.taken(),
+      this.runtime.list(),
+    ]);
+    for (const id of this.released)
+      if (!workloads.some(({ instanceId }) => instanceId === id)) this.released.delete(id);
+    const holders = workloads.filter(({ state, instanceId }) => state !== 'stopped' || !this.released.has(instanceId));
+    const held = new Set([...this.given.keys(), ...taken, ...holders.flatMap(({ gpuUuids }) => gpuUuids)]);
+    const free = gpus.find((gpu) => gpu.healthy && gpu.processes.length === 0 && !held.has(gpu.uuid));
+    // An instance that has acquired a GPU meanwhile can be missing in `workloads`.
+    if (!free || this.gives !== gives || this.lent) return undefined;
+    const done = work(free.uuid);
+    const ended = done.then(
+      () => undefined,
+      () => undefined,
+    );
+    const over = withTimeout(this.clock, MOST_LENT_MS, ended, () => undefined).then(() => (this.lent = undefined));
+    this.lent = { uuid: free.uuid, over: over.then(() => undefined) };
+    return done;
+  }
+
+  /** Takes note that an instance is stopped, and that its GPUs were released for others. */
+  noteReleased(instanceId: string): void {
+    this.released.add(instanceId);
   }
 
   /**

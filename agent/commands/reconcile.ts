@@ -1,6 +1,6 @@
 import { sleep, type Clock } from '../../shared/clock.js';
 import { messageOf } from '../../shared/coded-error.js';
-import type { Running } from '../../shared/gen/gpurent/agent/v1/agent.js';
+import type { Running, WorkloadSpec } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import type { Logger } from '../../shared/logger.js';
 import type { PacedLog } from '../../shared/paced-log.js';
 import { MINUTE_MS } from '../../shared/time.js';
@@ -8,6 +8,7 @@ import { Failure, troubleOf } from '../domain/failure.js';
 import type { UnansweredCall } from '../domain/unanswered-call.js';
 import type { GpuDriver } from '../host/gpus/driver.js';
 import type { Canary } from '../canary/canary.js';
+import type { GpuTest } from '../gpu-test/gpu-test.js';
 import type { Attempt } from './attempt.js';
 import type { GpuAccess } from './gpu-access.js';
 import type { Journal } from '../journal/journal.js';
@@ -33,6 +34,7 @@ export interface Dependencies {
   canary: Pick<Canary, 'answers' | 'obstacle'>;
   journal: Pick<Journal, 'obstacle'>;
   needs: { readonly obstacle: string };
+  gpuTest: Pick<GpuTest, 'obstacle' | 'noteFailedStart'>;
   clock: Clock;
   logger: Logger;
   /** The log for operations that are retried. */
@@ -154,7 +156,7 @@ async function toRunning(
       attempt.accept();
       attempt.recordPreviousRun(found.startedAt);
       observer.startsNow(instanceId);
-      await runtime.start(instanceId);
+      await testingIfRefused(dependencies, spec, () => runtime.start(instanceId));
     });
   } else {
     if (!mayCreate) {
@@ -172,10 +174,25 @@ async function toRunning(
       signal.throwIfAborted();
       attempt.created = true;
       observer.startsNow(instanceId);
-      await runtime.create(instanceId, sequence, spec);
+      await testingIfRefused(dependencies, spec, () => runtime.create(instanceId, sequence, spec));
     });
   }
   return untilReached(dependencies, attempt, spec.sshAuthorizedKey !== '');
+}
+
+/** Starts a container. If Docker does not, and the container has GPUs, the host finds out whether that is its own fault. */
+async function testingIfRefused(
+  { gpuTest }: Dependencies,
+  { gpuUuids, virtualMachine }: WorkloadSpec,
+  start: () => Promise<void>,
+): Promise<void> {
+  try {
+    await start();
+  } catch (error) {
+    const isRefused = error instanceof Failure && ['CONTAINER_FAILED', 'DOCKER_TIMEOUT'].includes(error.code);
+    if (isRefused && gpuUuids.length > 0 && !virtualMachine) gpuTest.noteFailedStart();
+    throw error;
+  }
 }
 
 /** Throws Failure JOURNAL_UNWRITABLE: after a restart, the agent would treat a workload without a record as a leftover. */
@@ -197,7 +214,9 @@ async function toStopped(
 ): Promise<void> {
   await remover.stop(instanceId);
   const found = await remover.find(instanceId);
-  if (releasesGpus && found.state !== 'absent') await gpuAccess.release(instanceId, found.gpuUuids);
+  if (!releasesGpus || found.state === 'absent') return;
+  await gpuAccess.release(instanceId, found.gpuUuids);
+  gpuAccess.noteReleased(instanceId);
 }
 
 /** Returns a function that removes the workload and releases its GPUs. It remembers the GPUs for further tries. */

@@ -3,23 +3,30 @@ import { access, readFile, readdir, stat } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import type { Clock } from '../../shared/clock.js';
 import type { AgentConfig } from '../config.js';
+import type { GpuTestResult } from '../domain/gpu-verdict.js';
 import type { GpuDriver } from '../host/gpus/driver.js';
 import { Engine } from '../runtime/docker/engine.js';
 import { bad, doubtful, good, type Check, type Finding } from './finding.js';
-import { judgeToolkit } from './toolkit.js';
+import { judgeGpuStart, judgeToolkit } from './toolkit.js';
 
 const run = promisify(execFile);
 const CDI_FOLDERS = ['/etc/cdi', '/var/run/cdi'];
 const HOOKS = ['nvidia-container-runtime-hook', 'nvidia-container-toolkit'];
 
 /** Returns the checks of the GPUs and, for NVIDIA, of the container toolkit and the kernel log. */
-export function gpuChecks(config: AgentConfig, gpus: GpuDriver, clock: Clock): Check[] {
+export function gpuChecks(
+  config: AgentConfig,
+  gpus: GpuDriver,
+  clock: Clock,
+  testGpus: () => Promise<GpuTestResult>,
+): Check[] {
   const inventory: Check = { name: 'GPUs', look: () => checkGpus(gpus) };
   if (config.gpus.kind !== 'nvidia') return [inventory];
   const { attach } = config.gpus;
   return [
     inventory,
     { name: 'container toolkit', look: async () => [await checkToolkit(config, attach, clock)] },
+    { name: 'test container', look: async () => [judgeGpuStart(await testGpus())] },
     { name: 'device links', look: async () => [await checkDeviceLinks(config, clock)] },
     { name: 'kernel log', look: async () => [await checkKernelLog()] },
   ];

@@ -1,3 +1,4 @@
+import type { GpuTestResult } from '../domain/gpu-verdict.js';
 import { bad, doubtful, good, type Finding } from './finding.js';
 
 /** What can be read of NVIDIA's container toolkit and of Docker without a start of a container. */
@@ -53,5 +54,20 @@ export function judgeToolkit(facts: ToolkitFacts): Finding {
       'Docker was started before the container toolkit was installed or upgraded, and may not know it',
       'restart Docker: systemctl restart docker',
     );
-  return good('Docker can attach GPUs to containers');
+  return good('Docker knows it');
+}
+
+/** Judges what a test container with a GPU has shown. One that could not be tried shows nothing. */
+export function judgeGpuStart({ kind, reason }: GpuTestResult): Finding {
+  switch (kind) {
+    case 'passed':
+      return good('started with a GPU');
+    case 'failed':
+      return bad(
+        `did not start with a GPU: ${reason}`,
+        'after two such tests a minute apart this host takes no new instance. Restart Docker; if the toolkit is set to CDI, run: nvidia-ctk config --in-place --set nvidia-container-runtime.mode=auto. Then run doctor twice: two tests that pass bring the host back',
+      );
+    case 'not tested':
+      return good(`not tested: ${reason}`);
+  }
 }

@@ -16,7 +16,14 @@ export interface InstanceEntry {
   desired: Desired;
 }
 
-export type MetaKey = 'boot_id' | 'docker_run' | 'interrupted' | 'epoch' | 'paid_times' | 'takes_unseen';
+export type MetaKey =
+  | 'boot_id'
+  | 'docker_run'
+  | 'interrupted'
+  | 'epoch'
+  | 'paid_times'
+  | 'takes_unseen'
+  | 'gpu_verdict';
 
 export type CommandEntry =
   | {

@@ -8,19 +8,23 @@ import {
   type ServerResponse,
 } from 'node:http';
 import { SetupError, messageOf } from '../../shared/coded-error.js';
+import type { GpuTestResult } from '../domain/gpu-verdict.js';
 import type { Metrics } from './metrics.js';
 import type { Snapshot } from './snapshot.js';
 
 const PATIENCE_MS = 10_000;
+/** A test container may take 20 seconds, and what it leaves is removed first. */
+const TEST_PATIENCE_MS = 60_000;
 
 /** What the host owner can ask of the agent. */
 export interface Answering {
   snapshot(): Promise<Snapshot>;
   runUpkeep(): Promise<void>;
+  testGpus(): Promise<GpuTestResult>;
 }
 
 /**
- * Serves `/status` and `/metrics` to the host owner, and runs the upkeep at `POST /upkeep`: on a socket that only root can open
+ * Serves `/status` and `/metrics` to the host owner, runs the upkeep at `POST /upkeep` and the test of GPUs at `POST /gpu-test`: on a socket that only root can open
  * and, where configured, `/metrics` on loopback.
  */
 export class StatusServer {
@@ -94,6 +98,10 @@ export class StatusServer {
       } else if (url === '/upkeep' && method === 'POST' && isOwner) {
         await this.agent.runUpkeep();
         response.writeHead(204).end();
+      } else if (url === '/gpu-test' && method === 'POST' && isOwner) {
+        response
+          .writeHead(200, { 'content-type': 'application/json' })
+          .end(JSON.stringify(await this.agent.testGpus()));
       } else response.writeHead(404).end();
     } catch (error) {
       response.writeHead(503).end(`${messageOf(error)}\n`);
@@ -102,15 +110,15 @@ export class StatusServer {
 }
 
 /** Returns the body that the agent of this host answers on its socket. Throws SetupError when the agent does not run. */
-export function askAgent(socket: string, path: '/status' | '/metrics'): Promise<string> {
+export function askAgent(socket: string, path: '/status' | '/metrics' | '/gpu-test'): Promise<string> {
+  const how =
+    path === '/gpu-test' ? { method: 'POST', timeout: TEST_PATIENCE_MS } : { method: 'GET', timeout: PATIENCE_MS };
   return new Promise((resolve, reject) => {
-    const asking = request({ socketPath: socket, path, timeout: PATIENCE_MS }, (response) => {
+    const asking = request({ socketPath: socket, path, ...how }, (response) => {
       let text = '';
       response.on('data', (chunk) => (text += String(chunk)));
       response.on('end', () =>
-        response.statusCode === 200
-          ? resolve(text)
-          : reject(new SetupError(`the agent cannot tell its status: ${text.trim()}`)),
+        response.statusCode === 200 ? resolve(text) : reject(new SetupError(`the agent cannot answer: ${text.trim()}`)),
       );
     });
     asking.on('timeout', () => asking.destroy(new Error('it does not answer')));

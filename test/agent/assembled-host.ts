@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import type { Agent } from '../../agent/assemble.js';
 import { Journal } from '../../agent/journal/journal.js';
 import { HaltedRunsFile } from '../../agent/host/halted-runs-file.js';
+import type { GpuStarter } from '../../agent/gpu-test/gpu-test.js';
+import type { Runtime } from '../../agent/runtime/workload.js';
 import type { Check } from '../../agent/doctor/finding.js';
 import type { Wire } from '../../agent/link/dial.js';
 import type { Instruments } from '../../agent/measurements/measurements.js';
@@ -30,7 +32,10 @@ const HEARTBEAT_MS = 10_000;
 export class AssembledHost {
   readonly clock = new ManualClock();
   readonly runtime = new FakeRuntime(this.clock);
-  readonly gpus = new BusyGpus(1, 'test');
+  gpus = new BusyGpus(1, 'test');
+  /** Another runtime than the fake one. */
+  realRuntime: Runtime | undefined;
+  gpuStarter: GpuStarter | null = null;
   readonly hellos: Hello[] = [];
   readonly beats: { at: number; heartbeat: Heartbeat }[] = [];
   /** Everything else that was said. */
@@ -57,7 +62,7 @@ export class AssembledHost {
   logger = silentLogger;
   /** Whether nothing answers where its control plane was. */
   isAway = false;
-  private agent: Agent | undefined;
+  agent: Agent | undefined;
   private wire: EventEmitter | undefined;
   private readonly folder = mkdtempSync(join(tmpdir(), 'gpurent-assembled-'));
 
@@ -66,13 +71,14 @@ export class AssembledHost {
   }
 
   async start(): Promise<void> {
-    const { runtime, gpus, clock, journal, logger } = this;
+    const { gpus, gpuStarter, clock, journal, logger } = this;
+    const runtime = this.realRuntime ?? this.runtime;
     const ways = { prepare: () => this.prepare(), fail: (error: unknown) => void (this.failure = error) };
     const { instruments, checks } = this;
     const haltedRuns = new HaltedRunsFile(join(this.folder, 'halted-runs.json'));
     const reads = { describe: () => this.describe(), diskFreeGb: () => this.diskFreeGb(), instruments, checks };
     this.agent = agentOnFakes(
-      { runtime, gpus, clock, journal, haltedRuns, logger, dial: () => this.dial(), ...reads, ...ways },
+      { runtime, gpus, gpuStarter, clock, journal, haltedRuns, logger, dial: () => this.dial(), ...reads, ...ways },
       {
         isAvailable: () => this.dockerAnswers(),
         events: () => new Promise((_, reject) => (this.breakEvents = () => reject(new Error('they ended')))),

@@ -87,6 +87,8 @@ export class TestHost {
     },
   };
   readonly canary = { answers: async () => true, obstacle: '' };
+  /** How often a start that failed has asked for a test of the GPUs. */
+  gpuTestsAsked = 0;
   dockerUp = true;
   /** When this run of Docker began. */
   dockerStartedAt = 0;
@@ -214,6 +216,7 @@ export class TestHost {
       guardedPorts,
       canary: this.canary,
       needs: NO_NEEDS,
+      gpuTest: { obstacle: '', noteFailedStart: () => void this.gpuTestsAsked++ },
       journal,
       clock,
       logger: silentLogger,

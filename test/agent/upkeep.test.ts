@@ -3,8 +3,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { notTested } from '../../agent/domain/gpu-verdict.js';
 import { Upkeep } from '../../agent/host/upkeep.js';
-import { StatusServer } from '../../agent/status/status-server.js';
+import { StatusServer, askAgent } from '../../agent/status/status-server.js';
 import { silentLogger } from '../../shared/logger.js';
 import { PacedLog } from '../../shared/paced-log.js';
 import { eventually } from '../../scripts/eventually.js';
@@ -62,23 +63,26 @@ it('a request runs them at once; requests during a run share the next one', asyn
 
 it('only the owner of the host may ask for it', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'gpurent-upkeep-'));
-  const path = join(folder, 'agent.sock');
-  const agent = { snapshot: () => Promise.reject(new Error('not asked')), runUpkeep: () => upkeep.runNow() };
+  const socketPath = join(folder, 'agent.sock');
+  const testGpus = async () => notTested('no GPU is free');
+  const agent = { snapshot: () => Promise.reject(new Error('not asked')), runUpkeep: () => upkeep.runNow(), testGpus };
   const loopback = { host: '127.0.0.1', port: await freePort() };
-  const server = new StatusServer(agent, path, loopback);
-  const asked = (method: string, at: RequestOptions) =>
+  const server = new StatusServer(agent, socketPath, loopback);
+  const asked = (method: string, at: RequestOptions, path = '/upkeep') =>
     new Promise<number>((resolve, reject) => {
-      const asking = request({ ...at, path: '/upkeep', method }, (response) => resolve(response.statusCode ?? 0));
+      const asking = request({ ...at, path, method }, (response) => resolve(response.statusCode ?? 0));
       asking.on('error', reject).end();
     });
   await server.open();
   await server.openMetrics();
   try {
-    expect(await asked('GET', { socketPath: path })).toBe(404);
+    expect(await asked('GET', { socketPath })).toBe(404);
     expect(await asked('POST', loopback)).toBe(404);
     expect(runs.second).toBe(0);
-    expect(await asked('POST', { socketPath: path })).toBe(204);
+    expect(await asked('POST', { socketPath })).toBe(204);
     expect(runs.second).toBe(1);
+    expect(await asked('POST', loopback, '/gpu-test')).toBe(404);
+    expect(JSON.parse(await askAgent(socketPath, '/gpu-test'))).toEqual(notTested('no GPU is free'));
   } finally {
     server.close();
     rmSync(folder, { recursive: true });

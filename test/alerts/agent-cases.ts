@@ -136,6 +136,25 @@ const silentSsh = onAgent({ how: 'SSH is silent', summary: UNREACHABLE }, async 
   };
 });
 
+const gpusFail = onAgent(
+  { how: 'no container with a GPU starts', summary: UNREACHABLE },
+  async (agent, installation) => {
+    const testsUntil = async (isHeldBack: boolean) => {
+      for (let test = 0; test < 2; test++) {
+        await installation.pass(MINUTE_MS);
+        await agent.testGpus();
+      }
+      expect((await agent.snapshot()).obstacle.startsWith('no container with a GPU starts')).toBe(isHeldBack);
+    };
+    agent.gpuShows = { kind: 'failed', reason: 'the hook refuses' };
+    await testsUntil(true);
+    return async () => {
+      agent.gpuShows = { kind: 'passed', reason: '' };
+      await testsUntil(false);
+    };
+  },
+);
+
 const diskLow = onAgent(
   {
     how: 'little is left of the disk of Docker',
@@ -165,7 +184,7 @@ export const agentCases: Readonly<Record<string, readonly AlertCase[]>> = {
   GpurentAgentDisconnected: [revoked],
   GpurentDockerDown: [dockerEnded, dockerHangs],
   GpurentDockerCallHangs: [callHangs],
-  GpurentHostUnreachable: [fullJournal, silentSsh],
+  GpurentHostUnreachable: [fullJournal, silentSsh, gpusFail],
   GpurentHostDiskLow: [diskLow],
   GpurentHostCertificateExpires: [certificateEnds],
 };

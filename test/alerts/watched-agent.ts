@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Agent } from '../../agent/assemble.js';
 import { Canary } from '../../agent/canary/canary.js';
+import type { GpuTestResult } from '../../agent/domain/gpu-verdict.js';
 import { diskFreeGb } from '../../agent/host/inventory.js';
 import { StatusServer } from '../../agent/status/status-server.js';
 import { Journal } from '../../agent/journal/journal.js';
@@ -32,6 +33,8 @@ export class WatchedAgent {
   readonly runtime: FakeRuntime;
   readonly gpus = new BusyGpus(1, 'test');
   certificates: CertificateTerm[] = [];
+  /** What a test container with its GPU shows. */
+  gpuShows: GpuTestResult = { kind: 'passed', reason: '' };
   docker!: DockerDouble;
   metricsAddress = '';
   private readonly folder = mkdtempSync(join(tmpdir(), 'gpurent-watched-'));
@@ -65,6 +68,10 @@ export class WatchedAgent {
     return this.agent.snapshot();
   }
 
+  testGpus() {
+    return this.agent.testGpus();
+  }
+
   async openDocker(): Promise<void> {
     this.docker = await DockerDouble.listen(join(this.folder, 'docker.sock'));
   }
@@ -96,6 +103,7 @@ export class WatchedAgent {
         gpus,
         journal,
         canary,
+        gpuStarter: { run: async () => this.gpuShows, prune: async () => undefined, mark: async () => '' },
         dial: dialer(() => this.identity),
         certificates: () => this.certificates,
         diskFreeGb: () => diskFreeGb(this.dataDisk.path),

@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { EgressGuard, removeEgressRules } from '../../agent/host/network/egress-guard.js';
 import { Engine } from '../../agent/runtime/docker/engine.js';
-import { CANARY_OF, LABEL } from '../../agent/runtime/docker/labels.js';
+import { CANARY_OF, GPU_TEST_LABEL, LABEL } from '../../agent/runtime/docker/labels.js';
 import { OWN_IMAGES } from '../../agent/runtime/docker/images/pulled-images.js';
 import { requireNoWorkloads, removeTraces } from '../../agent/runtime/docker/traces.js';
 import { systemClock } from '../../shared/clock.js';
@@ -39,11 +39,12 @@ const isThere = (look: Promise<unknown>) =>
 
 it('what the agent leaves in Docker goes, but not while there are workloads, and nothing of anybody else', async () => {
   const mark = randomUUID();
-  const names = ['canary', 'gpurent-job', 'another', 'workload'].map((name) => `${name}-${mark}`);
-  const [canary = '', job = '', another = '', workload = ''] = names;
+  const names = ['canary', 'gpurent-job', 'another', 'workload', 'gpu-test'].map((name) => `${name}-${mark}`);
+  const [canary = '', job = '', another = '', workload = '', gpuTest = ''] = names;
   await make(canary, { [LABEL.host]: `${CANARY_OF}${mark}`, [LABEL.instance]: mark });
   await make(job, { [LABEL.host]: '' });
   await make(another);
+  await make(gpuTest, { [GPU_TEST_LABEL]: mark });
   await make(workload, { [LABEL.host]: mark, [LABEL.instance]: mark });
   await docker.createNetwork({ Name: `own-${mark}`, Labels: { [LABEL.host]: mark } });
   await docker.createNetwork({ Name: `another-${mark}` });
@@ -58,11 +59,15 @@ it('what the agent leaves in Docker goes, but not while there are workloads, and
   });
   try {
     await expect(removeTraces(engine, { images: true })).rejects.toThrow(/of renters (is|are) still on this host/);
-    expect(await left()).toEqual({ containers: [true, true, true, true], networks: [true, true], image: true });
+    expect(await left()).toEqual({ containers: [true, true, true, true, true], networks: [true, true], image: true });
     await docker.getContainer(workload).remove();
     await requireNoWorkloads(engine);
     await removeTraces(engine, { images: false });
-    expect(await left()).toEqual({ containers: [false, false, true, false], networks: [false, true], image: true });
+    expect(await left()).toEqual({
+      containers: [false, false, true, false, false],
+      networks: [false, true],
+      image: true,
+    });
     await removeTraces(engine, { images: true });
     expect((await left()).image).toBe(false);
   } finally {

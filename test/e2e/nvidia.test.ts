@@ -137,6 +137,7 @@ it('a GPU that is broken leaves the market with a reason', async () => {
   expect(code).toBe(1);
   expect(stdout).toMatch(/BAD +GPUs: 0: NVIDIA H100.*Xid 79/);
   expect(stdout).toMatch(/ok +container toolkit/);
+  expect(stdout).toMatch(/ok +test container: started with a GPU/);
   // Another one has gone, so that the tool fails for all: what was broken stays so.
   rig.loses(GPUS[1] ?? '');
   await real.upkeep();

@@ -24,6 +24,7 @@ export function agentOnFakes(given: Given, docker: Partial<Parts['docker']> = {}
     },
     canary: { answers: async () => true, obstacle: '' },
     needs: NO_NEEDS,
+    gpuStarter: null,
     gpus,
     random: () => 0.5,
     logger: silentLogger,

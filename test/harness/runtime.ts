@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { PortRange } from '../../agent/domain/ports.js';
 import type { LocalImages } from '../../agent/domain/local-images.js';
 import { networkOf } from '../../agent/domain/subnets.js';
+import type { GpuDriver } from '../../agent/host/gpus/driver.js';
 import { SimulatedGpus } from '../../agent/host/gpus/simulated.js';
 import { EgressGuard } from '../../agent/host/network/egress-guard.js';
 import { PortAllocator } from '../../agent/host/ports.js';
@@ -45,6 +46,7 @@ export interface RuntimeOptions {
   readyNetworks?: number;
   /** The host whose agent this is; another one without it. */
   hostId?: string;
+  gpus?: GpuDriver;
 }
 
 /** The agent's runtime as a host of its own. */
@@ -75,7 +77,7 @@ export async function makeRuntime(options: RuntimeOptions): Promise<DockerRuntim
   if (!pool) throw new Error('the networks of instances are no network');
   const networks = new InstanceNetworks(engine, hostId, pool, systemClock, readyNetworks);
   const guard = new EgressGuard({ resolvers: RESOLVERS, allowed: [], instances: '10.213.0.0/16', mostMbit: null });
-  const gpus = new SimulatedGpus(1, 'test');
+  const { gpus = new SimulatedGpus(1, 'test') } = options;
   const jobs = new RunnerJobs(engine, hostId, VMS.runner);
   const vmParts = {
     disks: new BaseDisks(engine, jobs, cache, VMS.runner),

@@ -8,6 +8,12 @@ export interface RigGpu {
   processes?: { pid: number; name: string }[];
 }
 
+/** What the tests read of a container's configuration. */
+interface SeenConfiguration {
+  process: { env: string[]; capabilities?: { bounding?: string[] } };
+  root: { readonly?: boolean };
+}
+
 /** What the container runtime asks before a container starts: Docker takes it for NVIDIA's when it finds it at its start. */
 const HOOK = (folder: string) => `#!/bin/sh
 [ "$1" = prestart ] || exit 0
@@ -15,6 +21,11 @@ state=$(cat)
 id=$(printf %s "$state" | sed 's/.*"id":"\\([^"]*\\)".*/\\1/')
 bundle=$(printf %s "$state" | sed 's/.*"bundle":"\\([^"]*\\)".*/\\1/')
 cp "$bundle/config.json" "${folder}/hooks/$id.json"
+refused=$(cat "${folder}/refused")
+if [ -n "$refused" ] && grep -q -e "$refused" "$bundle/config.json"; then
+  cat "${folder}/refusal" >&2
+  exit 1
+fi
 `;
 const SMI = (folder: string) => `#!/bin/sh
 [ "$1 $2" = '-q -x' ] || exit 2
@@ -39,6 +50,7 @@ export class NvidiaRig {
     this.program('nvidia-smi', SMI(this.folder));
     this.program('dmesg', `#!/bin/sh\ncat "${this.folder}/kernel.log"\n`);
     this.logKernel('');
+    this.refuses('', '');
     this.loses('');
     this.report();
   }
@@ -62,18 +74,27 @@ export class NvidiaRig {
     writeFileSync(join(this.folder, 'lost'), uuid);
   }
 
+  /** The hook refuses containers in whose configuration this stands, such as `process` for all; empty: none. */
+  refuses(text: string, reason: string): void {
+    writeFileSync(join(this.folder, 'refusal'), `${reason}\n`);
+    writeFileSync(join(this.folder, 'refused'), text);
+  }
+
   logKernel(text: string): void {
     writeFileSync(join(this.folder, 'kernel.log'), text);
   }
 
-  /** The environment that NVIDIA's runtime has seen of each container, newest last. */
+  /** The environment that NVIDIA's runtime has seen of each container. */
   environments(): { id: string; env: string[] }[] {
-    return readdirSync(join(this.folder, 'hooks')).map((name) => {
-      const config = JSON.parse(readFileSync(join(this.folder, 'hooks', name), 'utf8')) as {
-        process: { env: string[] };
-      };
-      return { id: name.replace('.json', ''), env: config.process.env };
-    });
+    return this.configurations().map(({ id, process }) => ({ id, env: process.env }));
+  }
+
+  /** The configuration of each container that NVIDIA's runtime has seen. */
+  configurations(): (SeenConfiguration & { id: string })[] {
+    return readdirSync(join(this.folder, 'hooks')).map((name) => ({
+      id: name.replace('.json', ''),
+      ...(JSON.parse(readFileSync(join(this.folder, 'hooks', name), 'utf8')) as SeenConfiguration),
+    }));
   }
 
   remove(): void {

@@ -109,6 +109,7 @@ export class SimHost {
       docker: runtime,
       canary: { answers: async () => true, obstacle: '' },
       needs: NO_NEEDS,
+      gpuStarter: null,
       gpus: {
         inventory: async () => ({ gpus: this.gpus, driverVersion: '1', cudaVersion: '12.4' }),
         use: async () => idleGpus(this.gpus.map(({ uuid }) => uuid)),

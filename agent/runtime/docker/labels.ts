@@ -19,6 +19,8 @@ export const LABEL = {
 export function containerName(instanceId: string): string {
   return `gpurent-${instanceId}`;
 }
+/** Label of a test container with a GPU, which no other label marks as a workload. Its value is the host's id. */
+export const GPU_TEST_LABEL = 'gpurent.gpu-test';
 
 /** Prefix of the host's id in the host label of its canary. */
 export const CANARY_OF = 'canary of ';

@@ -1,7 +1,7 @@
 import type Docker from 'dockerode';
 import { SetupError } from '../../../shared/coded-error.js';
 import { DEADLINE_MS, imageOf, statusOf, type Engine } from './engine.js';
-import { CANARY_OF, LABEL } from './labels.js';
+import { CANARY_OF, GPU_TEST_LABEL, LABEL } from './labels.js';
 import { OWN_IMAGES } from './images/pulled-images.js';
 import { PROBE_IMAGES } from './data-roots/quota-probe.js';
 import { JOB_PREFIX } from './vm/runner-job.js';
@@ -40,9 +40,9 @@ function isWorkload({ Labels }: Docker.ContainerInfo): boolean {
   return LABEL.instance in Labels && host !== '' && !host.startsWith(CANARY_OF);
 }
 
-/** Returns whether the container is a job, a canary or a probe of the agent itself. */
+/** Returns whether the container is a job, a canary, a GPU test or a probe of the agent itself. */
 function isOwn({ Labels, Names, Image }: Docker.ContainerInfo): boolean {
-  const isJob = Names.some((name) => name.startsWith(`/${JOB_PREFIX}`));
+  const isJob = Names.some((name) => name.startsWith(`/${JOB_PREFIX}`)) || GPU_TEST_LABEL in Labels;
   return isJob || (Labels[LABEL.host] ?? '').startsWith(CANARY_OF) || Image.startsWith(PROBE_IMAGES);
 }
 
