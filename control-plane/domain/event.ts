@@ -50,6 +50,8 @@ export interface EventData {
   'machine.maintenance_cancelled': MachineData & { instance_ids: string[] };
   'machine.away': MachineData & { since: string };
   'machine.back': MachineData;
+  'machine.refusing': MachineData & { reason: string; since: string };
+  'machine.accepting': MachineData;
   'gpu.unhealthy': MachineData & { gpu_uuid: string; reason: string | null };
   'gpu.healthy': MachineData & { gpu_uuid: string };
   'gpu.disputed': MachineData & { gpu_uuid: string; owner_machine_id: string; owner_machine_name: string };
@@ -110,6 +112,8 @@ export const STREAM_OF: Readonly<Record<EventType, 'organization' | 'operators'>
   'webhook.disabled': 'organization',
   'machine.away': 'operators',
   'machine.back': 'operators',
+  'machine.refusing': 'operators',
+  'machine.accepting': 'operators',
   'gpu.unhealthy': 'operators',
   'gpu.healthy': 'operators',
   'gpu.disputed': 'operators',

@@ -228,6 +228,7 @@ export interface Schema {
     maintenance_starts_at: number | null;
     maintenance_ends_at: number | null;
     away_since: number | null;
+    refuses_since: number | null;
     browser_host: Generated<string>;
     noticed_at: number | null;
     reports_findings: Generated<Flag>;

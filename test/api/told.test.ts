@@ -242,6 +242,32 @@ describe('operators are told', () => {
     agent.close();
   });
 
+  it('of a host that takes nothing new for a minute, with its reason, and that does again', async () => {
+    const { test } = world;
+    const agent = await test.host();
+    const told = listening(test);
+    const ofThis = () => told().filter(({ subject }) => subject === `machines/${agent.hostId}`);
+    const { connections, clock } = test.core.platform;
+    const says = async (obstacle: string, ...times: number[]) => {
+      for (const ms of [1, ...times]) {
+        test.advance(ms);
+        agent.beat({ obstacle });
+        await eventually('the heartbeat', () => connections.heardAt(agent.hostId) === clock.monotonic());
+      }
+    };
+    await says('no container with a GPU starts on this host: refused', 20_000, 20_000);
+    await says('', 20_000, 20_000, 20_000, 20_000, 20_000);
+    expect(ofThis()).toEqual([]);
+    const minutes = Array.from({ length: 9 }, () => 20_000);
+    await says('no container with a GPU starts on this host: refused', ...minutes);
+    const [first, ...others] = ofThis();
+    expect([first?.type, others]).toEqual(['machine.refusing', []]);
+    expect(first?.data).toMatchObject({ reason: 'no container with a GPU starts on this host: refused' });
+    await says('', ...minutes);
+    expect(typesOf(ofThis())).toEqual(['machine.accepting']);
+    agent.close();
+  });
+
   it('of a GPU that is unhealthy, and healthy again', async () => {
     const { test } = world;
     const agent = await test.host({ gpus: 2 });

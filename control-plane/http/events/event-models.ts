@@ -241,6 +241,15 @@ export const EVENT_MODELS = {
     data: Type.Object({ ...machine, since: timestamp('Since when') }),
   },
   'machine.back': { meaning: 'The agent of a machine is connected again.', data: Type.Object(machine) },
+  'machine.refusing': {
+    meaning: 'For a minute, the host of a machine has taken no new instances, and says why.',
+    data: Type.Object({
+      ...machine,
+      reason: text('Why, as the host says it'),
+      since: timestamp('Since when'),
+    }),
+  },
+  'machine.accepting': { meaning: 'The host of a machine takes new instances again.', data: Type.Object(machine) },
   'gpu.unhealthy': {
     meaning: 'A machine reports that a GPU is unhealthy.',
     data: Type.Object({ ...gpu, reason: whyUnhealthy }),

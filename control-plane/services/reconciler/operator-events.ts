@@ -8,6 +8,7 @@ import { stuckCommands, stuckCutoff } from '../instances/stuck-commands.js';
 import { nameOfMachine } from '../machines/machines.js';
 import type { Platform } from '../system/platform.js';
 import { Absences } from './absences.js';
+import { Refusals } from './refusals.js';
 
 const EVERY_MS = 15_000;
 /** Shortest time between two events of one GPU, for one that comes and goes. */
@@ -16,12 +17,13 @@ const GPU_AGAIN_MS = 10 * MINUTE_MS;
 const MOST = { stuck: 50, gpus: 50, disputed: 20, quarantined: 20 };
 
 /**
- * Makes the worker that tells operators of machines that are away or back, of GPUs and whose they are, of commands that are stuck, and of
+ * Makes the worker that tells operators of machines that are away or back or take nothing new, of GPUs and whose they are, of commands that are stuck, and of
  * workloads in quarantine. It looks every 15 seconds. Nothing is told in the first two minutes of a control plane, while hosts connect
  * again. Returns the number of events.
  */
 export function operatorTellerOf(platform: Platform): () => { told: number } {
   const absences = new Absences(platform);
+  const refusals = new Refusals(platform);
   let dueAt = 0;
   return () => {
     const now = platform.clock.monotonic();
@@ -29,7 +31,7 @@ export function operatorTellerOf(platform: Platform): () => { told: number } {
     platform.connections.noteSilence();
     const { told, goesOn } = absences.tell(now);
     dueAt = goesOn ? now : now + EVERY_MS;
-    return { told: told + tellOfOthers(platform) };
+    return { told: told + refusals.tell(now) + tellOfOthers(platform) };
   };
 }
 

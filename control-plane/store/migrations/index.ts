@@ -50,6 +50,7 @@ import { missingGpus } from './0049-missing-gpus.js';
 import { keyFingerprints } from './0050-key-fingerprints.js';
 import { leastCuda } from './0051-least-cuda.js';
 import { imageRequirements } from './0052-image-requirements.js';
+import { refusingHosts } from './0053-refusing-hosts.js';
 
 export interface Migration {
   name: string;
@@ -110,4 +111,5 @@ export const migrations: readonly Migration[] = [
   { name: '0050-key-fingerprints', sql: keyFingerprints },
   { name: '0051-least-cuda', sql: leastCuda },
   { name: '0052-image-requirements', sql: imageRequirements },
+  { name: '0053-refusing-hosts', sql: refusingHosts },
 ];

@@ -41,6 +41,10 @@ function wordsOf(event: MachineEvent): string {
       return 'Its agent is away.';
     case 'machine.back':
       return 'Its agent is connected again.';
+    case 'machine.refusing':
+      return `It accepts no new instances: ${event.data.reason}`;
+    case 'machine.accepting':
+      return 'It accepts new instances again.';
     case 'gpu.unhealthy':
       return `The GPU ${event.data.gpu_uuid} is unhealthy: ${event.data.reason ?? 'its host does not say why'}`;
     case 'gpu.disputed':
