@@ -157,7 +157,7 @@ describe('a stop that its host ignores', () => {
     expect(await ignored(id)).toBeUndefined();
   });
 
-  it('of a host that says that it tries leaves the machine on the market', async () => {
+  it('of a host that says that it tries leaves the machine on the market for half an hour', async () => {
     const rented = await running();
     const { agent, id } = rented;
     agent.automatic = false;
@@ -168,6 +168,25 @@ describe('a stop that its host ignores', () => {
     }
     const passing = { clock: test, stepMs: MINUTE_MS / BEATS, parties: [() => agent.roundTrip()] };
     await advanceUntil('the time-out', passing, async () => (await read(id))['error_code'] === 'stop_timed_out');
+    expect((await machineOf(agent)).cordoned).toBe(false);
+
+    // Its word alone is no excuse for half an hour more, also not with another run.
+    const claim = async (minutes: number) => {
+      for (let minute = 0; minute < minutes; minute++) {
+        await earn(rented, 1);
+        agent.say({ progress: { instanceId: id, kind: 'stop_attempt', message: `still for ${minute} minutes` } });
+      }
+    };
+    await claim(20);
+    agent.reboot(id);
+    expect((await machineOf(agent)).cordoned).toBe(false);
+    await claim(13);
+    expect((await machineOf(agent)).cordoned).toBe(true);
+    expect((await renter.api.get<{ items: { kind: string }[] }>(`/v1/instances/${id}/events`)).items).toContainEqual(
+      expect.objectContaining({ kind: 'machine_cordoned' }),
+    );
+    await test.operator.post(`/v1/operator/machines/${agent.hostId}/uncordon`);
+    await claim(2);
     expect((await machineOf(agent)).cordoned).toBe(false);
   });
 });
