@@ -1,6 +1,7 @@
 import { AgentServiceService, type AgentMessage } from '../../shared/gen/gpurent/agent/v1/agent.js';
 
 const UNIT_BYTES = 4_096;
+const GPUS_OF_A_UNIT = 8;
 const sizes = new WeakMap<AgentMessage, number>();
 const malformed = new WeakSet<AgentMessage>();
 const { connect } = AgentServiceService;
@@ -36,7 +37,17 @@ export function isMalformed(message: AgentMessage): boolean {
   return malformed.has(message);
 }
 
-/** Returns the cost of a message against the message limit: one unit, and one more for each 4 KiB. */
+/**
+ * Returns the cost of a message against the message limit: one unit, and one more for each 4 KiB. Of a hello also one for each workload
+ * and for every eight GPUs of workloads: each is looked up or stored before anybody else is served.
+ */
 export function unitsOf(message: AgentMessage): number {
-  return 1 + Math.floor((sizes.get(message) ?? 0) / UNIT_BYTES);
+  return 1 + Math.floor((sizes.get(message) ?? 0) / UNIT_BYTES) + workOf(message);
+}
+
+function workOf({ message }: AgentMessage): number {
+  if (message?.$case !== 'hello') return 0;
+  const { instances } = message.value;
+  const gpus = instances.reduce((sum, { gpuUuids }) => sum + gpuUuids.length, 0);
+  return instances.length + Math.floor(gpus / GPUS_OF_A_UNIT);
 }

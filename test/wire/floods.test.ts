@@ -1,9 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { TokenBucket } from '../../control-plane/domain/token-bucket.js';
 import type { InstanceBody } from '../harness/api-client.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
 import { eventually } from '../../scripts/eventually.js';
 import type { FakeAgent } from '../harness/fake-agent.js';
+import { fakeGpuUuid } from '../harness/fake-inventory.js';
 
 const MEBIBYTE = 1024 * 1024;
 
@@ -67,6 +69,16 @@ it('large messages count for more', async () => {
   for (let index = 0; index < 60 && rogue.connected; index++)
     rogue.say({ progress: { instanceId: honest.id, kind: 'pulling', message: text } });
   await eventually('the cut', () => rogue.closedBecause.includes('said too much'));
+  await isUnharmed();
+});
+
+it('hellos with many workloads count for more: each workload is stored before anybody else is served', async () => {
+  const gpuUuids = Array.from({ length: 8 }, (_, index) => fakeGpuUuid(1, index));
+  const workloads = () => Array.from({ length: 400 }, () => ({ instanceId: randomUUID(), sequence: 1, gpuUuids }));
+  const greet = async () => {
+    for (let round = 0; round < 8; round++) await rogue.claim({ instances: workloads() });
+  };
+  await expect(greet()).rejects.toThrow('said too much');
   await isUnharmed();
 });
 

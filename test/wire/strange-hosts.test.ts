@@ -302,3 +302,21 @@ it('a host that invents ever new GPUs is remembered with so many, and what is re
   expect(known.length).toBeLessThanOrEqual(256);
   expect(gpus).toContainEqual(expect.objectContaining({ uuid: own?.uuid, instance_id: id }));
 });
+
+it('a host that tells of endless output, and of a run with an endless name, is remembered with so much', async () => {
+  const { agent, id } = await rented();
+  const say = async (state: string, runId: string, lastLines: string[]) => {
+    const exit = state === 'WORKLOAD_STATE_STOPPED' ? { code: 1, ranMs: 1, lastLines } : undefined;
+    agent.say({
+      workloadReport: { instanceId: id, number: ++number, sequence: 1, observation: { state, runId, exit } },
+    });
+    await agent.roundTrip();
+  };
+  let number = 1_000;
+  await say('WORKLOAD_STATE_RUNNING', 'r'.repeat(900_000), []);
+  expect(test.everythingStored()).not.toContain('r'.repeat(65));
+  await say('WORKLOAD_STATE_STOPPED', '', ['first', 'x'.repeat(900_000), 'last']);
+  const stored = test.everythingStored();
+  expect(stored).toContain('xx\\\",\\\"last');
+  expect(stored).not.toContain('x'.repeat(64 * 1024));
+});

@@ -15,6 +15,8 @@ import { MAX_WORDS_CHARS, isAlive, sshOf, addressesOf } from './observations.js'
 
 export const NO_RELEASE = { gpus_released: 0, gpu_release: null, gpu_release_requested_at: null } as const;
 const MAX_KEPT_LINES = 1000;
+/** As long as what an agent sends of a workload's output: the rest of a longer line says nothing about its end. */
+const MAX_KEPT_CHARS = 64 * 1024;
 const MAX_IMAGE_CHARS = 1_024;
 
 /** Applies a command that its host has carried out: finishes it and moves the instance to its new status. */
@@ -43,7 +45,7 @@ const SSH_SILENT =
 function applyRunning(tx: Tx, instance: Instance, observation: Observation | undefined): void {
   if (instance.status !== 'creating' && instance.status !== 'starting') return;
   const addresses = addressesOf(tx, instance, observation);
-  const run_id = observation?.runId || null;
+  const run_id = runIdOf(observation);
   const said = { ...addresses, ...sshOf(tx, instance, observation), ...NO_ERROR, ...NO_RELEASE, run_id };
   const image = observation?.image.slice(0, MAX_IMAGE_CHARS) ?? '';
   const message = image === '' ? 'the workload is up' : `the workload is up: ${image}`;
@@ -100,9 +102,15 @@ export function endWorkload(tx: Tx, instance: Instance, observation: Observation
   recordLastUsage(tx, instance.id, observation);
 }
 
+/** Returns the id of the observed run; null: there is none, or none that an agent gives. */
+export function runIdOf(observation: Observation | undefined): string | null {
+  const { runId = '' } = observation ?? {};
+  return runId === '' || runId.length > MAX_RUN_ID_CHARS ? null : runId;
+}
+
 /** Records the usage of an observed run, by which its GPU time is charged. */
 function recordObservedUsage(tx: Tx, instanceId: string, observation: Observation | undefined): void {
-  if (!observation?.runId || observation.runId.length > MAX_RUN_ID_CHARS) return;
+  if (!observation || runIdOf(observation) === null) return;
   const { runId, runningMs, exit } = observation;
   if (exit) recordUsageAtEnd(tx, instanceId, { runId, ms: exit.ranMs });
   else recordUsageUp(tx, instanceId, { runId, ms: runningMs });
@@ -139,5 +147,13 @@ function withLines(message: string, { lastLines }: Exit): string {
 }
 
 function keptLines(exit: Exit | undefined): { last_lines?: string } {
-  return exit ? { last_lines: JSON.stringify(exit.lastLines.slice(-MAX_KEPT_LINES)) } : {};
+  if (!exit) return {};
+  let room = MAX_KEPT_CHARS;
+  const kept: string[] = [];
+  for (const line of exit.lastLines.slice(-MAX_KEPT_LINES).reverse()) {
+    if (room <= 0) break;
+    kept.push(line.slice(-room));
+    room -= line.length;
+  }
+  return { last_lines: JSON.stringify(kept.reverse()) };
 }

@@ -2,7 +2,7 @@ import { WorkloadState, type InstanceState, type Observation } from '../../../sh
 import type { Operator } from '../../domain/caller.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
-import { compileOnce, listOf, query, sql } from '../../store/sql.js';
+import { compileOnce, insertRow, listOf, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { NOTHING } from '../../../shared/observation.js';
 import { recordAudit } from '../system/audit.js';
@@ -83,47 +83,40 @@ const knownInstance = compileOnce(({ machineId, instanceId }: { machineId: strin
 );
 
 function quarantine(tx: Tx, machineId: string, state: InstanceState): void {
-  const { sequence, diskGb: disk_gb } = state;
-  const origin = state.origin.length > MAX_ORIGIN_CHARS ? '' : state.origin;
-  const seen = { sequence, disk_gb, observation: sightOf(state.observation) };
-  tx.run(
-    query
-      .insertInto('quarantine')
-      .values({
-        id: tx.id(),
-        machine_id: machineId,
-        instance_id: state.instanceId,
-        found_at: tx.now,
-        removal_requested_at: null,
-        origin: origin || null,
-        ...seen,
-      })
-      .onConflict((conflict) =>
-        conflict.columns(['machine_id', 'instance_id']).doUpdateSet({
-          observation: seen.observation,
-          disk_gb,
-          origin: origin || null,
-          sequence: sql`max(quarantine.sequence, excluded.sequence)`,
-        }),
-      ),
-  );
-  const row = findSetApart(tx, machineId, state.instanceId);
+  const { sequence, instanceId, diskGb: disk_gb } = state;
+  const origin = state.origin.length > MAX_ORIGIN_CHARS ? null : state.origin || null;
+  const seen = { sequence, disk_gb, origin, observation: sightOf(state.observation) };
+  const row = tx.get(setApart({ id: tx.id(), machine_id: machineId, instance_id: instanceId, at: tx.now, ...seen }));
   if (!row) return;
-  tx.run(query.deleteFrom('quarantine_gpus').where('quarantine_id', '=', row.id));
-  for (const gpu_uuid of new Set(state.gpuUuids)) {
-    tx.run(query.insertInto('quarantine_gpus').values({ quarantine_id: row.id, gpu_uuid }));
-  }
+  tx.run(dropGpus({ id: row.id }));
+  for (const gpu_uuid of new Set(state.gpuUuids))
+    tx.run(insertRow('quarantine_gpus', { quarantine_id: row.id, gpu_uuid }));
 }
 
-function findSetApart(tx: Tx, machineId: string, instanceId: string): Row<'quarantine'> | undefined {
-  return tx.get(
-    query
-      .selectFrom('quarantine')
-      .selectAll()
-      .where('machine_id', '=', machineId)
-      .where('instance_id', '=', instanceId),
-  );
-}
+type SetApart = Pick<
+  Row<'quarantine'>,
+  'id' | 'machine_id' | 'instance_id' | 'sequence' | 'disk_gb' | 'origin' | 'observation'
+> & { at: number };
+
+// Compiled once: a host can name a thousand workloads at once, and everybody waits until all of them are stored.
+const setApart = compileOnce(({ at, ...row }: SetApart) =>
+  query
+    .insertInto('quarantine')
+    .values({ ...row, found_at: at, removal_requested_at: null })
+    .onConflict((conflict) =>
+      conflict.columns(['machine_id', 'instance_id']).doUpdateSet({
+        observation: sql`excluded.observation`,
+        disk_gb: sql`excluded.disk_gb`,
+        origin: sql`excluded.origin`,
+        sequence: sql`max(quarantine.sequence, excluded.sequence)`,
+      }),
+    )
+    .returning('id'),
+);
+
+const dropGpus = compileOnce(({ id }: { id: string }) =>
+  query.deleteFrom('quarantine_gpus').where('quarantine_id', '=', id),
+);
 
 /** Stores a later observation of a workload in quarantine. */
 export function observeQuarantined(tx: Tx, machineId: string, instanceId: string, observation: Observation): void {

@@ -2,7 +2,7 @@ import { WorkloadState, type Progress, type WorkloadReport } from '../../../shar
 import type { Tx } from '../../store/store.js';
 import { dropClaims } from '../instances/claims.js';
 import { findOpenChange, sequenceOfChange, type CommandRow } from '../instances/commands.js';
-import { endWorkload, applyDone } from './command-outcomes.js';
+import { endWorkload, applyDone, runIdOf } from './command-outcomes.js';
 import type { Instance } from '../instances/queries.js';
 import { noteImageRequirements } from '../instances/image-requirements.js';
 import { amend, noteProgress } from '../instances/transitions.js';
@@ -28,7 +28,7 @@ export function recordReport(platform: Platform, machineId: string, report: Work
     const { observation } = report;
     if (isAlive(observation)) {
       const ssh = sshOf(tx, instance, observation);
-      const changes = { ...addressesOf(tx, instance, observation), ...ssh, run_id: observation.runId || null };
+      const changes = { ...addressesOf(tx, instance, observation), ...ssh, run_id: runIdOf(observation) };
       if (instance.status === 'running') {
         amend(tx, instance, changes);
         if (instance.ssh_ready_at !== ssh.ssh_ready_at) recordNote(tx, instance.id, 'ssh_ready', 'SSH answers');
