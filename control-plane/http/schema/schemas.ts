@@ -64,12 +64,16 @@ export function deprecated<T extends TSchema>(schema: T & { description?: string
   return Type.With(schema, describeDeprecation(deprecation, schema.description)) as unknown as T;
 }
 
-/** Text without control characters and without characters that reorder the text around them. */
-const PLAIN_TEXT = '^[^\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]*$';
+/**
+ * Text without control characters and without characters that reorder the text around them. The validator also refuses names of which
+ * people do not see all ({@link isSeen}): in a pattern, that would not work in every language of clients.
+ */
+export const PLAIN_TEXT = '^[^\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]*$';
 
 /** A name that is shown to people. It cannot imitate another name or break the line that contains it. */
 export function nameOf(description: string, maxLength: number, options: Options = {}) {
-  const allowed = 'not contain control characters, or characters that change the direction of text';
+  const allowed =
+    'be seen by people: without control characters, invisible characters, and characters that change the direction of text';
   return formed(description, PLAIN_TEXT, allowed, { minLength: 1, maxLength, ...options });
 }
 

@@ -1,7 +1,9 @@
 import addFormats from 'ajv-formats';
 import { Ajv, type ErrorObject, type Options, type ValidateFunction } from 'ajv';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { isSeen } from '../../../shared/plain-text.js';
 import { Refusal } from '../../domain/refusal.js';
+import { PLAIN_TEXT } from './schemas.js';
 import { checkPatterns, PLAIN_DIGITS, wordsOf, type SchemaError } from './validation-words.js';
 
 declare module 'fastify' {
@@ -114,6 +116,16 @@ interface Validate {
   errors?: ErrorObject[] | null;
 }
 
+/** Returns the test of a pattern. That of names also refuses those of which people do not see all. */
+const patternOf = Object.assign(
+  (pattern: string, flags: string) => {
+    const expression = new RegExp(pattern, flags);
+    if (pattern !== PLAIN_TEXT) return expression;
+    return { test: (text: string) => expression.test(text) && isSeen(text) };
+  },
+  { code: 'new RegExp' },
+);
+
 /** Compiles validators for bodies or for the text parts of requests. */
 class Validators {
   private readonly one: Compile;
@@ -150,7 +162,7 @@ type Compile = (schema: object) => ValidateFunction;
 
 /** Returns a function that compiles equal schemas once: most routes have the same parameters and pages. */
 function compilerOf(options: Options): Compile {
-  const ajv = new Ajv(options);
+  const ajv = new Ajv({ ...options, code: { regExp: patternOf } });
   addFormats.default(ajv);
   ajv.addFormat('uuid', UUID);
   const compiled = new Map<string, ValidateFunction>();

@@ -15,7 +15,7 @@ import {
 import { GPU_UUID } from '../../../shared/gpu-uuid.js';
 import { isUuid } from '../../../shared/ids.js';
 import { MEASURED_FIELDS, MEASURED_GPU_FIELDS, type Field, type GpuField } from '../../../shared/measurement.js';
-import { UNPLAIN } from '../../../shared/plain-text.js';
+import { UNPLAIN, isSeen } from '../../../shared/plain-text.js';
 import { HOUR_MS, MINUTE_MS } from '../../../shared/time.js';
 import { invalidField } from '../../domain/refusal.js';
 
@@ -41,6 +41,8 @@ const NUMBERS = { cpuCores: 4_096, memoryMb: 1_000_000_000, diskGb: 1_000_000 } 
 /** Checks the inventory of a host before it is stored. Refuses with VALIDATION_FAILED what no honest agent would send. */
 export function validateInventory(inventory: Inventory): void {
   validateTexts(inventory, TEXTS);
+  for (const name of ['name', 'region'] as const)
+    if (!isSeen(inventory[name])) throw invalidField(name, 'has characters that are not shown');
   for (const [name, highest] of entriesOf(NUMBERS)) {
     if (inventory[name] > highest) throw invalidField(name, `is more than ${highest}`);
   }
@@ -69,9 +71,11 @@ export function validateGpus(gpus: readonly Gpu[]): void {
       'gpus',
       'has a UUID that is not "GPU-" and a UUID in small letters, as NVIDIA’s driver spells it',
     );
+  if (gpus.some(({ memoryMb }) => memoryMb > NUMBERS.memoryMb))
+    throw invalidField('gpus', `has one with more than ${NUMBERS.memoryMb} MB of memory`);
   if (gpus.some(({ model, reason }) => model.length > 128 || reason.length > 512))
     throw invalidField('gpus', 'has a model or reason that is too long');
-  if (gpus.some(({ model }) => UNPLAIN.test(model)))
+  if (gpus.some(({ model }) => UNPLAIN.test(model) || !isSeen(model)))
     throw invalidField('gpus', 'has a model with characters that are not shown');
 }
 
