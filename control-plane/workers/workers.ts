@@ -24,7 +24,7 @@ export class Workers<Name extends string> {
     for (const name of Object.keys(workers)) runs.declare(name);
   }
 
-  /** Runs all workers every second. Tests call {@link runAll} instead. */
+  /** Runs all workers every second: node-cron is only the tick, and no job goes by its wall clock. Tests call {@link runAll} instead. */
   start(): void {
     this.heartbeat = cron.schedule('* * * * * *', () => this.runAll(), { noOverlap: true });
   }

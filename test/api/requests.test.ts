@@ -150,7 +150,7 @@ it('says in words what each field must be, and never shows a pattern', async () 
     offer_id: 'must be an id: a UUID',
     template_id: 'this field is required',
     disk_gb: 'must be a whole number',
-    label: 'must not contain control characters, or characters that change the direction of text',
+    label: 'must not contain control characters, invisible characters, or characters that change the direction of text',
     'env_overrides.0.key': 'must contain neither "=" nor the character NUL',
     'env_overrides.0.value': 'must not contain the character NUL',
     'env_overrides.1.key': 'must not be empty',

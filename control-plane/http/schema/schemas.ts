@@ -73,7 +73,7 @@ export const PLAIN_TEXT = '^[^\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u200e\\u200
 /** A name that is shown to people. It cannot imitate another name or break the line that contains it. */
 export function nameOf(description: string, maxLength: number, options: Options = {}) {
   const allowed =
-    'be seen by people: without control characters, invisible characters, and characters that change the direction of text';
+    'not contain control characters, invisible characters, or characters that change the direction of text';
   return formed(description, PLAIN_TEXT, allowed, { minLength: 1, maxLength, ...options });
 }
 
