@@ -8,7 +8,7 @@ import type { Instance } from './queries.js';
 import { recordTransition, type Reason } from '../events/timeline.js';
 import { dropSchedule } from './schedules.js';
 
-/** Columns that only this file writes. */
+/** Columns that use cases do not write by themselves. Only clock steps shift some of them, and held GPUs end `release_gpus_at`. */
 type Guarded =
   | 'id'
   | 'status'
