@@ -3,7 +3,7 @@ import type { Meter } from '../../domain/money/money.js';
 import { query, sql } from '../../store/sql.js';
 import { getOwnInstance } from '../instances/queries.js';
 import { pageOf, type Page, type PageRequest } from '../system/pages.js';
-import type { Platform } from '../system/platform.js';
+import type { Core } from '../system/platform.js';
 
 /** A time that one meter of an instance was open, in milliseconds since 1970. */
 export interface MeterInterval {
@@ -22,12 +22,12 @@ const NEWEST_FIRST = { by: { id: 'desc' }, keyOf: ({ id }: MeterInterval) => [id
 
 /** Lists the times on which the charges of an instance rest, newest first. Refuses with INSTANCE_NOT_FOUND. */
 export function listMeterIntervals(
-  platform: Platform,
+  core: Core,
   caller: Caller,
   instanceId: string,
   request: PageRequest,
 ): Page<MeterInterval> {
-  return platform.store.transact((tx) => {
+  return core.store.transact((tx) => {
     const { id } = getOwnInstance(tx, caller, instanceId);
     const its = query
       .selectFrom('meter_intervals')

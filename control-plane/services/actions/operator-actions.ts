@@ -4,7 +4,7 @@ import type { OperatorAct } from '../../domain/operator-act.js';
 import { Refusal, invalidField } from '../../domain/refusal.js';
 import type { Tx } from '../../store/store.js';
 import { recordAudit } from '../system/audit.js';
-import type { Platform } from '../system/platform.js';
+import type { Core } from '../system/platform.js';
 import { findInstance, type Instance } from '../instances/queries.js';
 import { checkAction } from './stop.js';
 import { requestStop, requestDestroy } from '../instances/requests.js';
@@ -13,8 +13,8 @@ import { requestStop, requestDestroy } from '../instances/requests.js';
  * Stops a renter's instance for an operator, with the same effect and charges as a stop by its renter, who reads the reason in the
  * timeline and can start it again. Refuses with INSTANCE_NOT_FOUND, and with INVALID_STATE unless the instance is `running`.
  */
-export function stopForOperator(platform: Platform, operator: Operator, id: string, reason: string): void {
-  platform.store.transact((tx) => {
+export function stopForOperator(core: Core, operator: Operator, id: string, reason: string): void {
+  core.store.transact((tx) => {
     const instance = getInstance(tx, id);
     checkAction(instance, 'stop');
     const message = `an operator stops this instance: ${reason}`;
@@ -28,8 +28,8 @@ export function stopForOperator(platform: Platform, operator: Operator, id: stri
  * reads the reason in the timeline. Refuses with INSTANCE_NOT_FOUND, INVALID_STATE, and with VALIDATION_FAILED without a reason,
  * unless the instance is in `error`, where the renter can no longer reach its disk.
  */
-export function destroyForOperator(platform: Platform, operator: Operator, id: string, reason?: string): void {
-  platform.store.transact((tx) => {
+export function destroyForOperator(core: Core, operator: Operator, id: string, reason?: string): void {
+  core.store.transact((tx) => {
     const instance = getInstance(tx, id);
     checkAction(instance, 'destroy');
     if (reason === undefined && instance.status !== 'error')

@@ -6,7 +6,7 @@ import { describeOrganizationOf, type OrganizationDetails } from '../billing/rep
 import { liveMachineIds } from '../instances/queries.js';
 import { findMachineRow } from '../machines/machines.js';
 import { newestFirst, pageFrom, pageOf, type ListOrPage, type Page, type PageRequest } from '../system/pages.js';
-import type { Platform } from '../system/platform.js';
+import type { Core, Platform } from '../system/platform.js';
 
 /** Returns an organization for an operator. Refuses with ORGANIZATION_NOT_FOUND. */
 export function describeForOperator(platform: Platform, id: string): OrganizationDetails {
@@ -26,13 +26,13 @@ export function listKeysOf(platform: Platform, id: string, request: PageRequest)
 export type TemplateName = Pick<Row<'templates'>, 'id' | 'name' | 'kind' | 'visibility' | 'image' | 'created_at'>;
 
 /** Lists the active templates of an organization for an operator, newest first. Refuses with ORGANIZATION_NOT_FOUND. */
-export function listTemplatesOf(platform: Platform, id: string, request: PageRequest): Page<TemplateName> {
+export function listTemplatesOf(core: Core, id: string, request: PageRequest): Page<TemplateName> {
   const its = query
     .selectFrom('templates')
     .select(['id', 'name', 'kind', 'visibility', 'image', 'created_at'])
     .where('organization_id', '=', id)
     .where('deactivated_at', 'is', null);
-  return platform.store.transact((tx) => {
+  return core.store.transact((tx) => {
     getOrganization(tx, id);
     return pageOf(tx, its, request, newestFirst());
   });
@@ -47,8 +47,8 @@ export interface UsedMachine {
 }
 
 /** Lists, for an operator, the machines on which an organization has instances, by id. Refuses with ORGANIZATION_NOT_FOUND. */
-export function listMachinesOf(platform: Platform, id: string, request: PageRequest): ListOrPage<UsedMachine> {
-  const machines = platform.store.transact((tx) => {
+export function listMachinesOf(core: Core, id: string, request: PageRequest): ListOrPage<UsedMachine> {
+  const machines = core.store.transact((tx) => {
     getOrganization(tx, id);
     const counts = new Map<string, number>();
     for (const machineId of liveMachineIds(tx, id)) counts.set(machineId, (counts.get(machineId) ?? 0) + 1);

@@ -10,7 +10,7 @@ import {
   unknownInstance,
 } from '../instances/queries.js';
 import { pageOf, shortPage, type ListOrPage, type Page, type PageRequest } from '../system/pages.js';
-import type { Platform } from '../system/platform.js';
+import type { Core, Platform } from '../system/platform.js';
 import { describeInstance, withoutSecrets, type InstanceDetails } from './instance-details.js';
 import { MOST_LISTED, describeAll, instancePages, instanceViews } from './remembered-instances.js';
 
@@ -70,13 +70,8 @@ const SHOWN_EVENTS = 500;
  * Lists the events of an instance, newest first: the last 500, or all that are kept if the request is paged. Refuses with
  * INSTANCE_NOT_FOUND.
  */
-export function listEvents(
-  platform: Platform,
-  caller: Caller,
-  id: string,
-  request: PageRequest,
-): ListOrPage<TimelineEvent> {
-  return platform.store.transact((tx) => {
+export function listEvents(core: Core, caller: Caller, id: string, request: PageRequest): ListOrPage<TimelineEvent> {
+  return core.store.transact((tx) => {
     const instance = getOwnInstance(tx, caller, id);
     const order = { by: { number: 'desc' }, keyOf: ({ number }: TimelineEvent) => [number] } as const;
     const events = timelineOf(instance.id);

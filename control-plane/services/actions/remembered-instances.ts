@@ -1,7 +1,7 @@
 import { Remembered, oncePer } from '../../store/remembered.js';
 import { INSTANCE_ORDER, findInstance, liveIdsOf } from '../instances/queries.js';
 import { pageFrom, pageOf, type Page } from '../system/pages.js';
-import type { Platform } from '../system/platform.js';
+import type { Core, Platform } from '../system/platform.js';
 import { describeInstance, type InstanceDetails } from './instance-details.js';
 
 /** The instances, and the organizations with their first pages, that are remembered at once. */
@@ -31,8 +31,8 @@ export const instanceViews = oncePer((platform: Platform) => {
 export const MOST_LISTED = 200;
 
 /** Which instances of an organization are not destroyed, newest first: at most one more than a remembered page has. */
-export const liveInstances = oncePer((platform: Platform) => {
-  const { store } = platform;
+export const liveInstances = oncePer((core: Core) => {
+  const { store } = core;
   const lists = new Remembered(store, MOST_ORGANIZATIONS, (organizationId) =>
     store.transact((tx) => pageOf(tx, liveIdsOf(organizationId), { limit: MOST_LISTED + 1 }, INSTANCE_ORDER)),
   );
@@ -56,8 +56,8 @@ export const instancePages = oncePer((platform: Platform) => {
   return pages;
 });
 
-function pageOfLive(platform: Platform, organizationId: string, limit: number): Page<{ id: string }> {
-  const { items = [] } = liveInstances(platform).of(organizationId) ?? {};
+function pageOfLive(core: Core, organizationId: string, limit: number): Page<{ id: string }> {
+  const { items = [] } = liveInstances(core).of(organizationId) ?? {};
   return { next_cursor: null, ...pageFrom(items, { limit }, INSTANCE_ORDER) };
 }
 

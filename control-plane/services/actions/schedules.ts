@@ -21,7 +21,7 @@ import {
   type ScheduleRow,
 } from '../instances/schedules.js';
 import { recordAct } from '../system/acts.js';
-import type { Platform } from '../system/platform.js';
+import type { Core } from '../system/platform.js';
 import { findZone } from '../system/time-zones.js';
 
 export interface ScheduleRequest {
@@ -39,8 +39,8 @@ export interface ScheduleDetails {
 }
 
 /** Returns the schedule of an instance. Refuses with INSTANCE_NOT_FOUND. */
-export function getSchedule(platform: Platform, caller: Caller, id: string): ScheduleDetails {
-  return platform.store.transact((tx) => {
+export function getSchedule(core: Core, caller: Caller, id: string): ScheduleDetails {
+  return core.store.transact((tx) => {
     getOwnInstance(tx, caller, id);
     const row = findScheduleRow(tx, id);
     return row ? describe(tx, row) : { time_zone: null, entries: [], next: null };
@@ -53,12 +53,12 @@ export function getSchedule(platform: Platform, caller: Caller, id: string): Sch
  * INVALID_STATE, and VALIDATION_FAILED for an unknown time zone and for entries that start and stop at the same time of a day.
  */
 export function replaceSchedule(
-  platform: Platform,
+  core: Core,
   caller: Caller,
   id: string,
   { time_zone, entries }: ScheduleRequest,
 ): ScheduleDetails {
-  return platform.store.transact((tx) => {
+  return core.store.transact((tx) => {
     const instance = getOwnInstance(tx, caller, id);
     checkNotDestroyed(instance);
     const schedule = checked({ time_zone, entries });
@@ -75,8 +75,8 @@ export function replaceSchedule(
 }
 
 /** Takes the schedule from an instance, if it has one. Refuses with INSTANCE_NOT_FOUND. */
-export function removeSchedule(platform: Platform, caller: Caller, id: string): void {
-  platform.store.transact((tx) => {
+export function removeSchedule(core: Core, caller: Caller, id: string): void {
+  core.store.transact((tx) => {
     getOwnInstance(tx, caller, id);
     dropSchedule(tx, id);
     recordAct(tx, caller.organizationId, actorOf(caller), 'schedule.remove', `instances/${id}`);

@@ -7,7 +7,7 @@ import type { Tx } from '../../store/store.js';
 import type { CommandAnswer } from '../connections/pending-commands.js';
 import { findMachineRow } from '../machines/machines.js';
 import { settleOrganizations } from '../billing/settle/settle.js';
-import type { Platform } from '../system/platform.js';
+import type { Core, Platform } from '../system/platform.js';
 import { checkNotSuspended } from '../organizations/suspension.js';
 import { reclaimGpus } from '../instances/claims.js';
 import { findCommand, recordCommand, type CommandRow } from '../instances/commands.js';
@@ -129,8 +129,8 @@ function checkHost(platform: Platform, tx: Tx, instance: Instance): void {
  * Undoes a start without an answer in time. A start that was answered at the last moment stays. Refuses with START_UNAVAILABLE, with
  * START_REFUSED if the host has refused by now, and with INVALID_STATE if another command came meanwhile.
  */
-function giveUp(platform: Platform, sent: CommandRow): void {
-  const refusal = refusalOf(platform.store.transact((tx) => undoUnanswered(tx, sent)));
+function giveUp(core: Core, sent: CommandRow): void {
+  const refusal = refusalOf(core.store.transact((tx) => undoUnanswered(tx, sent)));
   if (refusal) throw refusal;
 }
 

@@ -7,7 +7,7 @@ import { recordEvent } from '../events/record.js';
 import { enforceSuspension } from '../housekeeping/suspensions.js';
 import { recordAct } from '../system/acts.js';
 import { recordAudit } from '../system/audit.js';
-import type { Platform } from '../system/platform.js';
+import type { Core, Platform } from '../system/platform.js';
 
 /**
  * Suspends an organization for an operator: nothing of it is deployed or started any more, what runs is stopped like by its renter, and
@@ -42,12 +42,12 @@ export function suspendOrganization(
  * it is not suspended. Refuses with ORGANIZATION_NOT_FOUND.
  */
 export function restoreOrganization(
-  platform: Platform,
+  core: Core,
   operator: Operator,
   id: string,
   { reason }: { reason: string },
 ): OrganizationRow {
-  return platform.store.transact((tx) => {
+  return core.store.transact((tx) => {
     const before = getOrganization(tx, id);
     if (before.suspended_at === null) return before;
     const none = { suspended_at: null, suspended_reason: null, suspended_keep_days: null, disks_kept_until: null };

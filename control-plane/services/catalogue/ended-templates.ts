@@ -1,7 +1,7 @@
 import { compileOnce, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { Encryption } from '../secrets/encryption.js';
-import type { Platform } from '../system/platform.js';
+import type { Core } from '../system/platform.js';
 
 /** Most templates that one run looks at: each can be megabytes long. */
 export const TEMPLATES_A_RUN = 10;
@@ -10,7 +10,7 @@ export const TEMPLATES_A_RUN = 10;
  * Ends a template that nobody can deploy any more, so that who makes and deactivates templates again and again fills no database: deletes
  * it, or leaves a row of it, without what it has run, for the instances that name it. Instances have a copy of their own.
  */
-export function endTemplate({ encryption }: Pick<Platform, 'encryption'>, tx: Tx, id: string, endedAt: number): void {
+export function endTemplate({ encryption }: Pick<Core, 'encryption'>, tx: Tx, id: string, endedAt: number): void {
   const unnamed = query
     .deleteFrom('templates')
     .where('id', '=', id)
@@ -31,9 +31,9 @@ export function endTemplate({ encryption }: Pick<Platform, 'encryption'>, tx: Tx
 }
 
 /** Ends the templates that an earlier release has deactivated and kept whole, at most {@link TEMPLATES_A_RUN}. Returns the number. */
-export function endOldTemplates(platform: Platform, tx: Tx): number {
+export function endOldTemplates(core: Core, tx: Tx): number {
   const found = tx.all(whole({ now: tx.now }));
-  for (const { id, deactivated_at } of found) endTemplate(platform, tx, id, deactivated_at ?? tx.now);
+  for (const { id, deactivated_at } of found) endTemplate(core, tx, id, deactivated_at ?? tx.now);
   return found.length;
 }
 

@@ -6,7 +6,7 @@ import { query } from '../../store/sql.js';
 import { recordAudit } from '../system/audit.js';
 import { findGpus, findMachine } from '../machines/machines.js';
 import { pageFrom, type ListOrPage, type PageRequest } from '../system/pages.js';
-import type { Platform } from '../system/platform.js';
+import type { Core, Platform } from '../system/platform.js';
 import type { OfferCounts, OfferFilter, OfferQuery } from './market-list.js';
 import { marketOf, type ModelStatus } from './market.js';
 import { describeOffer, type OfferDetails } from './offer-details.js';
@@ -37,9 +37,9 @@ export function countOffers(
   return marketOf(platform).count({ ...filter, ...needsOf(platform, caller, template_id) });
 }
 
-function needsOf(platform: Platform, caller: Caller, templateId: string | undefined): { needs?: TemplateNeeds } {
+function needsOf(core: Core, caller: Caller, templateId: string | undefined): { needs?: TemplateNeeds } {
   if (templateId === undefined) return {};
-  const { kind, arch, cuda_max, cuda_min, coming_soon } = platform.store.transact((tx) =>
+  const { kind, arch, cuda_max, cuda_min, coming_soon } = core.store.transact((tx) =>
     findTemplate(tx, caller.organizationId, templateId),
   );
   return { needs: { kind, arch, cuda_max, cuda_min, coming_soon } };
@@ -111,8 +111,8 @@ export function repriceOffer(platform: Platform, operator: Operator, id: string,
 }
 
 /** Withdraws an offer for an operator: nobody can rent it any more, and its instances stay. Refuses with OFFER_NOT_FOUND. */
-export function withdrawOffer(platform: Platform, operator: Operator, id: string): void {
-  platform.store.transact((tx) => {
+export function withdrawOffer(core: Core, operator: Operator, id: string): void {
+  core.store.transact((tx) => {
     const changed = tx.run(
       query.updateTable('offers').set({ withdrawn_at: tx.now }).where('id', '=', id).where('withdrawn_at', 'is', null),
     );

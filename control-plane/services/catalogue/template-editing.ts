@@ -13,7 +13,7 @@ import type { Tx } from '../../store/store.js';
 import { recordAct } from '../system/acts.js';
 import { recordAudit } from '../system/audit.js';
 import { checkLimit } from '../system/row-limits.js';
-import type { Platform } from '../system/platform.js';
+import type { Core } from '../system/platform.js';
 import { endTemplate } from './ended-templates.js';
 import { checkRoom } from './template-room.js';
 import {
@@ -65,8 +65,8 @@ export function ownOf(caller: Caller): Owner {
 }
 
 /** Creates a template. Refuses with VALIDATION_FAILED and LIMIT_REACHED. */
-export function createTemplate(platform: Platform, owner: Owner, request: NewTemplate): TemplateDetails {
-  return platform.store.transact((tx) => insert(platform, tx, owner, 'template.create', { ...DEFAULTS, ...request }));
+export function createTemplate(core: Core, owner: Owner, request: NewTemplate): TemplateDetails {
+  return core.store.transact((tx) => insert(core, tx, owner, 'template.create', { ...DEFAULTS, ...request }));
 }
 
 /**
@@ -74,25 +74,25 @@ export function createTemplate(platform: Platform, owner: Owner, request: NewTem
  * value, because reads show it as null. Refuses with TEMPLATE_NOT_FOUND, and like {@link createTemplate}.
  */
 export function updateTemplate(
-  platform: Platform,
+  core: Core,
   owner: Owner,
   id: string,
   changes: Partial<TemplateContent>,
 ): TemplateDetails {
-  return platform.store.transact((tx) => {
+  return core.store.transact((tx) => {
     const row = findOwn(tx, owner, id);
-    const before = contentOf(platform, row);
+    const before = contentOf(core, row);
     const secrets = new Map(before.env.map(({ key, value }) => [key, value]));
     const env = (changes.env ?? before.env).map((entry) =>
       entry.secret && entry.value === null ? { ...entry, value: secrets.get(entry.key) ?? null } : entry,
     );
     const registry = isSameRegistry(before.image, changes.image) ? before.registry : null;
-    const columns = columnsOf(platform, checked(tx, owner, { ...before, registry, ...changes, env }, id));
+    const columns = columnsOf(core, checked(tx, owner, { ...before, registry, ...changes, env }, id));
     const changed = { ...row, ...columns };
     checkRoom(tx, changed, row);
     tx.run(query.updateTable('templates').set(columns).where('id', '=', id));
     audit(tx, owner, 'template.update', id);
-    return describeWithPublisher(platform, tx, changed);
+    return describeWithPublisher(core, tx, changed);
   });
 }
 
@@ -107,10 +107,10 @@ function isSameRegistry(before: string, after: string | undefined): boolean {
  * Deactivates a template: nobody can deploy it any more, its instances go on, and what it has run is forgotten. An operator can
  * deactivate the template of any organization. Refuses with TEMPLATE_NOT_FOUND.
  */
-export function deactivateTemplate(platform: Platform, owner: Owner, id: string): void {
-  platform.store.transact((tx) => {
+export function deactivateTemplate(core: Core, owner: Owner, id: string): void {
+  core.store.transact((tx) => {
     const { organization_id } = 'operator' in owner ? findActive(tx, id) : findOwn(tx, owner, id);
-    endTemplate(platform, tx, id, tx.now);
+    endTemplate(core, tx, id, tx.now);
     audit(tx, owner, 'template.deactivate', id);
     if ('operator' in owner && organization_id !== null)
       recordAct(tx, organization_id, anOperator(null), 'template.deactivate', `templates/${id}`);
@@ -121,35 +121,29 @@ export function deactivateTemplate(platform: Platform, owner: Owner, id: string)
  * Copies a template for the caller's organization. The copy gets the registry password only if that organization owns the template.
  * Refuses with TEMPLATE_NOT_FOUND, and like {@link createTemplate}.
  */
-export function duplicateTemplate(platform: Platform, caller: Caller, id: string): TemplateDetails {
-  return platform.store.transact((tx) => {
+export function duplicateTemplate(core: Core, caller: Caller, id: string): TemplateDetails {
+  return core.store.transact((tx) => {
     const row = findTemplate(tx, caller.organizationId, id);
-    const content = contentOf(platform, row);
+    const content = contentOf(core, row);
     const registry = row.organization_id === caller.organizationId ? content.registry : null;
     const copy = { ...content, registry, recommended: false, visibility: 'organization' as const };
-    return insert(platform, tx, ownOf(caller), 'template.duplicate', copy);
+    return insert(core, tx, ownOf(caller), 'template.duplicate', copy);
   });
 }
 
-function insert(
-  platform: Platform,
-  tx: Tx,
-  owner: Owner,
-  action: TemplateAct,
-  content: TemplateContent,
-): TemplateDetails {
+function insert(core: Core, tx: Tx, owner: Owner, action: TemplateAct, content: TemplateContent): TemplateDetails {
   if (owner.organizationId !== null) checkLimit(tx, 'templates', activeOf(owner.organizationId));
   const row: Row<'templates'> = {
     id: tx.id(),
     organization_id: owner.organizationId,
     created_at: tx.now,
     deactivated_at: null,
-    ...columnsOf(platform, checked(tx, owner, content)),
+    ...columnsOf(core, checked(tx, owner, content)),
   };
   checkRoom(tx, row);
   tx.run(query.insertInto('templates').values(row));
   audit(tx, owner, action, row.id);
-  return describeWithPublisher(platform, tx, row);
+  return describeWithPublisher(core, tx, row);
 }
 
 /**
@@ -226,17 +220,17 @@ function imitatesSystem(tx: Tx, name: string): boolean {
   return tx.all(active.where('visibility', '=', 'system')).some((system) => lookOf(system.name) === look);
 }
 
-function contentOf(platform: Platform, row: Row<'templates'>): TemplateContent {
-  const { encryption } = platform;
+function contentOf(core: Core, row: Row<'templates'>): TemplateContent {
+  const { encryption } = core;
   const { env_encrypted, registry_encrypted } = row;
   return {
-    ...describeTemplate(platform, row),
+    ...describeTemplate(core, row),
     env: openEnvironment(encryption, env_encrypted),
     registry: openRegistry(encryption, registry_encrypted) ?? null,
   };
 }
 
-function columnsOf({ encryption }: Platform, content: TemplateContent) {
+function columnsOf({ encryption }: Core, content: TemplateContent) {
   const { name, description, readme, kind, image, arch, cuda_max, cuda_min, ssh_user, onstart, visibility } = content;
   return {
     name,

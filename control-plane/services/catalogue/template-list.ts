@@ -3,7 +3,7 @@ import type { Row } from '../../store/schema.js';
 import { listOf, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { firstBytesOf, readCursor, writeCursor, type PageRequest, type Slice } from '../system/pages.js';
-import type { Platform } from '../system/platform.js';
+import type { Core } from '../system/platform.js';
 import type { TemplateDetails, TemplateMode } from './stored-template.js';
 import { asSeenBy, describeTemplate, publishersOf } from './templates.js';
 
@@ -23,11 +23,11 @@ const SLICE_ROWS = 200;
  * fewer than the limit, because it ends once its templates have a megabyte, and one of a search looks at 200 templates at most.
  */
 export function templatesSlice(
-  platform: Platform,
+  core: Core,
   caller: Caller,
   { limit = SLICE_ROWS, cursor, ...filter }: TemplateFilter & PageRequest,
 ): Slice<TemplateDetails> {
-  return platform.store.transact((tx) => {
+  return core.store.transact((tx) => {
     const isSearch = filter.tab === 'recommended' || filter.mode !== undefined || filter.words !== undefined;
     const most = isSearch ? SLICE_ROWS : limit + 1;
     const after = cursor === undefined ? undefined : readCursor(cursor, { name: 'asc', id: 'asc' });
@@ -38,7 +38,7 @@ export function templatesSlice(
     const items = wholeOf(tx, shown);
     const publishers = publishersOf(tx, items);
     return {
-      items: items.map((row) => asSeenBy(caller, row, describeTemplate(platform, row, publishers.get(row.id)))),
+      items: items.map((row) => asSeenBy(caller, row, describeTemplate(core, row, publishers.get(row.id)))),
       next_cursor: last ? writeCursor([last.name, last.id]) : null,
       bytes: shown.reduce((sum, { bytes }) => sum + bytes, 0),
     };

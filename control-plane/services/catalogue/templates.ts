@@ -5,16 +5,16 @@ import type { Row } from '../../store/schema.js';
 import { listOf, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { pageOf, type Page, type PageRequest } from '../system/pages.js';
-import type { Platform } from '../system/platform.js';
+import type { Core } from '../system/platform.js';
 import { openEnvironment, readPorts, type TemplateDetails, type TemplateMode } from './stored-template.js';
 
 export type { RegistryCredential, TemplateDetails, TemplateMode } from './stored-template.js';
 
 /** Returns an active template, as the list shows it but whole. Refuses an unknown, a foreign and a deactivated template alike, with TEMPLATE_NOT_FOUND. */
-export function getTemplate(platform: Platform, caller: Caller, id: string): TemplateDetails {
-  return platform.store.transact((tx) => {
+export function getTemplate(core: Core, caller: Caller, id: string): TemplateDetails {
+  return core.store.transact((tx) => {
     const row = findTemplate(tx, caller.organizationId, id);
-    return asSeenBy(caller, row, describeWithPublisher(platform, tx, row));
+    return asSeenBy(caller, row, describeWithPublisher(core, tx, row));
   });
 }
 
@@ -22,8 +22,8 @@ export function getTemplate(platform: Platform, caller: Caller, id: string): Tem
  * Returns a template with this hash: a system template, else one of the caller's organization, else the oldest public one. So
  * nobody can replace the template behind a hash by publishing a copy. Refuses with TEMPLATE_NOT_FOUND.
  */
-export function getTemplateByHash(platform: Platform, caller: Caller, hashId: string): TemplateDetails {
-  return platform.store.transact((tx) => {
+export function getTemplateByHash(core: Core, caller: Caller, hashId: string): TemplateDetails {
+  return core.store.transact((tx) => {
     // What is sorted is short: there can be thousands of copies, each megabytes long.
     const found = tx.get(
       visibleTemplates(caller.organizationId)
@@ -38,26 +38,26 @@ export function getTemplateByHash(platform: Platform, caller: Caller, hashId: st
     );
     if (!found) throw templateNotFound();
     const row = findTemplate(tx, caller.organizationId, found.id);
-    return asSeenBy(caller, row, describeWithPublisher(platform, tx, row));
+    return asSeenBy(caller, row, describeWithPublisher(core, tx, row));
   });
 }
 
 /** Lists, for an operator, the active system templates by name, without readme and onstart. */
-export function listSystemTemplates(platform: Platform, request: PageRequest): Page<TemplateDetails> {
-  return platform.store.transact((tx) => {
+export function listSystemTemplates(core: Core, request: PageRequest): Page<TemplateDetails> {
+  return core.store.transact((tx) => {
     const order = { by: { name: 'asc', id: 'asc' }, keyOf: ({ name, id }: Row<'templates'>) => [name, id] } as const;
     const { items, ...rest } = pageOf(tx, systemTemplates, request, order);
-    const templates = items.map((row) => describeTemplate(platform, row));
+    const templates = items.map((row) => describeTemplate(core, row));
     return { ...rest, items: templates.map((template) => ({ ...template, readme: null, onstart: null })) };
   });
 }
 
 /** Returns an active system template for an operator, without its secret values. Refuses with TEMPLATE_NOT_FOUND. */
-export function getSystemTemplate(platform: Platform, id: string): TemplateDetails {
-  return platform.store.transact((tx) => {
+export function getSystemTemplate(core: Core, id: string): TemplateDetails {
+  return core.store.transact((tx) => {
     const row = tx.get(systemTemplates.where('id', '=', id));
     if (!row) throw new Refusal('TEMPLATE_NOT_FOUND', 'no active system template has this id');
-    return describeTemplate(platform, row);
+    return describeTemplate(core, row);
   });
 }
 
@@ -111,12 +111,12 @@ export function publishersOf(tx: Tx, rows: readonly Row<'templates'>[]): Readonl
   return new Map(published.map(({ id, organization_id }) => [id, names.get(organization_id ?? '') ?? '']));
 }
 
-export function describeWithPublisher(platform: Platform, tx: Tx, row: Row<'templates'>): TemplateDetails {
-  return describeTemplate(platform, row, publishersOf(tx, [row]).get(row.id));
+export function describeWithPublisher(core: Core, tx: Tx, row: Row<'templates'>): TemplateDetails {
+  return describeTemplate(core, row, publishersOf(tx, [row]).get(row.id));
 }
 
 export function describeTemplate(
-  { encryption }: Platform,
+  { encryption }: Core,
   row: Row<'templates'>,
   publisher: string | null = null,
 ): TemplateDetails {

@@ -1,7 +1,7 @@
 import { invalidField } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
 import type { PageRequest } from '../system/pages.js';
-import type { Platform } from '../system/platform.js';
+import type { Core, Platform } from '../system/platform.js';
 import { envelopeOf, type Envelope } from './envelope.js';
 import { filterOf, newestEvents, nextEvents, positionAfter, type EventSelection, type Position } from './slice.js';
 
@@ -46,6 +46,6 @@ export function listStream(platform: Platform, stream: string, request: EventQue
  * Returns the place at which a stream to a client begins: after the event with this id, or else after the newest one. Nothing that is not
  * durable is before it. Refuses with EVENTS_EXPIRED.
  */
-export function placeAfter({ store }: Pick<Platform, 'store'>, stream: string, id: string | undefined): Position {
+export function placeAfter({ store }: Pick<Core, 'store'>, stream: string, id: string | undefined): Position {
   return store.alone(() => store.transact((tx) => positionAfter(tx, stream, id)));
 }

@@ -2,7 +2,7 @@ import { DAY_MS, MINUTE_MS } from '../../../shared/time.js';
 import type { Row } from '../../store/schema.js';
 import { compileOnce, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import type { Platform } from '../system/platform.js';
+import type { Core } from '../system/platform.js';
 import { newestNumber } from './read.js';
 import { noteExpired } from './record.js';
 
@@ -20,7 +20,7 @@ const START: Place = { at: 0, stream: '', number: 0 };
  * which the next number follows. It looks at the oldest ones once a minute, and goes on at the next call while there are more. Returns
  * the number deleted.
  */
-export function eventPurgerOf({ store, clock }: Pick<Platform, 'store' | 'clock'>): () => number {
+export function eventPurgerOf({ store, clock }: Pick<Core, 'store' | 'clock'>): () => number {
   let dueAt = 0;
   let from = START;
   return () => {

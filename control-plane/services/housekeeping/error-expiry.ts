@@ -3,7 +3,7 @@ import { GRACE_MS } from '../../domain/deadlines.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { forEachInOwnTransaction } from '../system/for-each.js';
-import type { Platform } from '../system/platform.js';
+import type { Core, Platform } from '../system/platform.js';
 import { findInstance, type Instance } from '../instances/queries.js';
 import { amend } from '../instances/transitions.js';
 import { eventsOfKind, recordNote } from '../events/timeline.js';
@@ -32,13 +32,13 @@ export function errorExpirerOf(platform: Platform, afterMs: number): () => { des
   };
 }
 
-function expireErrors(platform: Platform, afterMs: number): { destroyed: number } {
-  const { unannounced, soon, due } = platform.store.transact((tx) => ({
+function expireErrors(core: Core, afterMs: number): { destroyed: number } {
+  const { unannounced, soon, due } = core.store.transact((tx) => ({
     unannounced: inError(tx, tx.now, { without: ANNOUNCED }),
     soon: afterMs > HOUR_MS ? inError(tx, tx.now - afterMs + HOUR_MS, { with: ANNOUNCED, without: REMINDED }) : [],
     due: inError(tx, tx.now - afterMs, { with: ANNOUNCED }),
   }));
-  eachInError(platform, unannounced, (tx, instance) => {
+  eachInError(core, unannounced, (tx, instance) => {
     amend(tx, instance, { progress_at: tx.now });
     recordNote(
       tx,
@@ -47,21 +47,17 @@ function expireErrors(platform: Platform, afterMs: number): { destroyed: number 
       `${WHY}: the instance is destroyed at ${new Date(tx.now + afterMs).toISOString()}`,
     );
   });
-  eachInError(platform, soon, (tx, { id }) =>
+  eachInError(core, soon, (tx, { id }) =>
     recordNote(tx, id, REMINDED, `${WHY}: the instance is destroyed within an hour`),
   );
-  const destroyed = eachInError(platform, due, (tx, instance) => {
+  const destroyed = eachInError(core, due, (tx, instance) => {
     requestDestroy(tx, instance, { kind: 'error_expired', message: `${WHY}: the instance is destroyed` });
   });
   return { destroyed };
 }
 
-function eachInError(
-  platform: Platform,
-  found: readonly { id: string }[],
-  work: (tx: Tx, instance: Instance) => void,
-): number {
-  return forEachInOwnTransaction(platform, found, (tx, { id }) => {
+function eachInError(core: Core, found: readonly { id: string }[], work: (tx: Tx, instance: Instance) => void): number {
+  return forEachInOwnTransaction(core, found, (tx, { id }) => {
     const instance = findInstance(tx, id);
     if (instance?.status === 'error') work(tx, instance);
   });

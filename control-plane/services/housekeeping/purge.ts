@@ -11,7 +11,7 @@ import { IDEMPOTENCY_MS } from '../instances/idempotency.js';
 import { purgeImageRequirements } from '../instances/image-requirements.js';
 import { dropSlowImage } from '../instances/slow-images.js';
 import { ACTS_A_RUN, purgeActs } from '../system/acts.js';
-import type { Platform } from '../system/platform.js';
+import type { Core } from '../system/platform.js';
 import { purgeWebhooks } from '../webhooks/purge.js';
 
 /** Most rows of one table in one run. */
@@ -27,10 +27,10 @@ type Purge = (tx: Tx, most: number) => number;
  * releases have deactivated, the oldest first, once a minute. `others` delete at most so many rows of their own each. The worker
  * returns the number deleted.
  */
-export function purgerOf(platform: Platform, others: readonly Purge[]): () => { purged: number } {
-  const { store, clock } = platform;
-  const purgeEvents = eventPurgerOf(platform);
-  const purgeKeys = keyPurgerOf(platform);
+export function purgerOf(core: Core, others: readonly Purge[]): () => { purged: number } {
+  const { store, clock } = core;
+  const purgeEvents = eventPurgerOf(core);
+  const purgeKeys = keyPurgerOf(core);
   let dueAt = 0;
   return () => {
     const often = purgeEvents() + purgeKeys();
@@ -38,7 +38,7 @@ export function purgerOf(platform: Platform, others: readonly Purge[]): () => { 
     dueAt = clock.monotonic() + EVERY_MS;
     return store.transact((tx) => {
       const acts = purgeActs(tx);
-      const templates = endOldTemplates(platform, tx);
+      const templates = endOldTemplates(core, tx);
       // There may be more: they do not wait for the next minute.
       if (acts === ACTS_A_RUN || templates === TEMPLATES_A_RUN) dueAt = clock.monotonic();
       const purged =

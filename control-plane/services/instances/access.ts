@@ -3,7 +3,7 @@ import type { Access, CommandResult } from '../../../shared/gen/gpurent/agent/v1
 import type { Tx } from '../../store/store.js';
 import { findMachineRow } from '../machines/machines.js';
 import { fingerprintOf } from '../organizations/ssh-public-key.js';
-import type { Platform } from '../system/platform.js';
+import type { Core } from '../system/platform.js';
 import type { Encryption } from '../secrets/encryption.js';
 import { findOpenChange, finishCommand, recordCommand, type CommandRow } from './commands.js';
 import { type Instance } from './queries.js';
@@ -41,7 +41,7 @@ export function renewAccess(tx: Tx, instance: Instance): Instance {
 }
 
 /** Returns the access that each command of the instance carries; undefined if its access was never replaced. */
-export function accessOf({ encryption }: Platform, instance: Instance | undefined): Access | undefined {
+export function accessOf({ encryption }: Core, instance: Instance | undefined): Access | undefined {
   if (!instance?.workload_encrypted || instance.access_revision === 0) return undefined;
   const { accessToken, sshAuthorizedKey, env } = workloadOf(encryption, instance);
   return {
@@ -54,7 +54,7 @@ export function accessOf({ encryption }: Platform, instance: Instance | undefine
 
 /** Records a host's confirmation, with the result of a command, that the present access is in force. */
 export function noteAccess(
-  { encryption }: Platform,
+  { encryption }: Core,
   tx: Tx,
   instance: Instance,
   { accessRevision, sshKeyStays }: CommandResult,

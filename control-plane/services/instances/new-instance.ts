@@ -5,7 +5,7 @@ import type { Row } from '../../store/schema.js';
 import { insertRow } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { OfferDetails } from '../catalogue/offer-details.js';
-import type { Platform } from '../system/platform.js';
+import type { Core } from '../system/platform.js';
 import { openEnvironment, openRegistry } from '../catalogue/stored-template.js';
 import { describeTemplate, type TemplateDetails } from '../catalogue/templates.js';
 import { fingerprintOf } from '../organizations/ssh-public-key.js';
@@ -32,13 +32,13 @@ export interface Deployment {
 
 /** Records an instance in `creating` and claims its GPUs. It copies the present template, prices and terms. */
 export function insertInstance(
-  platform: Platform,
+  core: Core,
   tx: Tx,
   owner: Owner,
   deployment: Deployment,
   identity = { id: tx.id(), sequence: 0 },
 ): Instance {
-  const instance = { ...newRow(platform, tx, owner, deployment), ...identity };
+  const instance = { ...newRow(core, tx, owner, deployment), ...identity };
   tx.run(insertRow('instances', instance));
   for (const gpu_uuid of deployment.gpus) {
     tx.run(insertRow('instance_gpus', { instance_id: instance.id, gpu_uuid }));
@@ -47,10 +47,10 @@ export function insertInstance(
   return instance;
 }
 
-function newRow(platform: Platform, tx: Tx, owner: Owner, deployment: Deployment): Omit<Instance, 'id' | 'sequence'> {
+function newRow(core: Core, tx: Tx, owner: Owner, deployment: Deployment): Omit<Instance, 'id' | 'sequence'> {
   const { request, offer } = deployment;
-  const { ids, encryption } = platform;
-  const template = describeTemplate(platform, deployment.template);
+  const { ids, encryption } = core;
+  const template = describeTemplate(core, deployment.template);
   const accessToken = template.uses_access_token ? ids.hex(24) : null;
   return {
     organization_id: owner.organizationId,
@@ -64,7 +64,7 @@ function newRow(platform: Platform, tx: Tx, owner: Owner, deployment: Deployment
     price_per_hour_micro: offer.price_per_hour_micro,
     storage_price_per_gb_hour_micro: offer.storage_price_per_gb_hour_micro,
     template_snapshot: JSON.stringify({ ...template, readme: null, onstart: null }),
-    workload_encrypted: encryptWorkload(encryption, workloadOf(platform, template, deployment, accessToken)),
+    workload_encrypted: encryptWorkload(encryption, workloadOf(core, template, deployment, accessToken)),
     access_token_encrypted: accessToken === null ? null : encryption.encrypt('instance.access_token', accessToken),
     ssh_user: template.ssh_user,
     ssh_host: null,
@@ -114,7 +114,7 @@ function newRow(platform: Platform, tx: Tx, owner: Owner, deployment: Deployment
 }
 
 function workloadOf(
-  { encryption }: Platform,
+  { encryption }: Core,
   template: TemplateDetails,
   { request, template: row, offer, sshKey, gpus }: Deployment,
   accessToken: string | null,

@@ -2,13 +2,13 @@ import { browserHost } from '../../domain/browser-host.js';
 import { invalidField } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
 import { compileOnce, query, sql } from '../../store/sql.js';
-import type { Platform } from '../system/platform.js';
+import type { Core, Platform } from '../system/platform.js';
 
 /**
  * Tells whether renters reach instances at one of these names, each as `browserHost` returns it. There, browsers show every cookie of the
  * name also to instances, because cookies are not bound to a port.
  */
-export function leadsToInstances({ store }: Platform, hosts: readonly string[]): boolean {
+export function leadsToInstances({ store }: Core, hosts: readonly string[]): boolean {
   return store.transact((tx) => hosts.some((host) => tx.get(machineAt({ host })) !== undefined));
 }
 

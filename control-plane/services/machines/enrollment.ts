@@ -14,7 +14,7 @@ import { requireNewMachine } from './gpu-owners.js';
 import { saveInventory, updateInventory } from './inventory.js';
 import { findMachine } from './machines.js';
 import { newestFirst, pageOf, type Page, type PageRequest } from '../system/pages.js';
-import type { Platform } from '../system/platform.js';
+import type { Core, Platform } from '../system/platform.js';
 import { hashToken } from '../secrets/tokens.js';
 
 export type EnrollmentTokenDetails = Row<'enrollment_tokens'>;
@@ -59,11 +59,11 @@ export function createEnrollmentToken(
  * first first.
  */
 export function listEnrollmentTokens(
-  platform: Platform,
+  core: Core,
   { usable = false, ...request }: PageRequest & { usable?: boolean },
 ): Page<Row<'enrollment_tokens'>> {
   const all = query.selectFrom('enrollment_tokens').selectAll();
-  return platform.store.transact((tx) =>
+  return core.store.transact((tx) =>
     usable ? pageOf(tx, usableTokens(tx.now), request, BY_EXPIRY) : pageOf(tx, all, request, newestFirst()),
   );
 }
@@ -96,8 +96,8 @@ export function usableTokens(now: number) {
 }
 
 /** Revokes an enrollment token for an operator. Hosts that enrolled with it stay. Refuses with NOT_FOUND. */
-export function revokeEnrollmentToken(platform: Platform, operator: Operator, id: string): void {
-  platform.store.transact((tx) => {
+export function revokeEnrollmentToken(core: Core, operator: Operator, id: string): void {
+  core.store.transact((tx) => {
     const changed = tx.run(
       query
         .updateTable('enrollment_tokens')

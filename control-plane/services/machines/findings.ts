@@ -3,7 +3,7 @@ import { compileOnce, query } from '../../store/sql.js';
 import { readStoredList } from '../../store/stored-json.js';
 import { oncePer } from '../../store/remembered.js';
 import { ReportBudget } from '../connections/report-budget.js';
-import type { Platform } from '../system/platform.js';
+import type { Core } from '../system/platform.js';
 import { findMachine } from './machines.js';
 import { validateFindings } from './message-validation.js';
 
@@ -34,17 +34,17 @@ export interface MachineFindings {
   findings: Finding[];
 }
 
-const budgetOf = oncePer(({ clock }: Pick<Platform, 'clock'>) => new ReportBudget(clock));
+const budgetOf = oncePer(({ clock }: Pick<Core, 'clock'>) => new ReportBudget(clock));
 
 /**
  * Records what the doctor has found on a host, in place of what it reported before. Nothing but what operators read depends on it. Drops
  * reports of a host that sends too many. Refuses with VALIDATION_FAILED what no honest agent would send, and with MACHINE_NOT_FOUND.
  */
-export function recordFindings(platform: Platform, machineId: string, report: FindingReport): void {
+export function recordFindings(core: Core, machineId: string, report: FindingReport): void {
   validateFindings(report);
-  if (!budgetOf(platform).admits(machineId)) return;
+  if (!budgetOf(core).admits(machineId)) return;
   const findings = JSON.stringify(report.findings.map(findingOf));
-  platform.store.transact((tx) => {
+  core.store.transact((tx) => {
     findMachine(tx, machineId);
     const told = { reported_at: tx.now, findings };
     tx.run(
@@ -61,8 +61,8 @@ function findingOf({ check, verdict, what, advice }: FindingReport['findings'][n
 }
 
 /** Returns, for an operator, what the doctor has found on the host of a machine. Refuses with MACHINE_NOT_FOUND. */
-export function getFindings(platform: Platform, machineId: string): MachineFindings {
-  return platform.store.transact((tx) => {
+export function getFindings(core: Core, machineId: string): MachineFindings {
+  return core.store.transact((tx) => {
     const supported = findMachine(tx, machineId).reports_findings === 1;
     const stored = supported ? tx.get(storedFindings({ machineId })) : undefined;
     const findings = stored ? readStoredList(FINDING, JSON.parse(stored.findings)) : [];

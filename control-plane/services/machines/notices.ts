@@ -4,7 +4,7 @@ import { Refusal } from '../../domain/refusal.js';
 import { updateRows } from '../../store/sql.js';
 import { recordEvent } from '../events/record.js';
 import { recordAudit } from '../system/audit.js';
-import type { Platform } from '../system/platform.js';
+import type { Core } from '../system/platform.js';
 import { findMachine } from './machines.js';
 import { rentersOf } from './maintenance.js';
 
@@ -17,7 +17,7 @@ const PAUSE_MS = 10 * MINUTE_MS;
  * notice of the machine within ten minutes.
  */
 export function sendNotice(
-  { store }: Platform,
+  { store }: Core,
   operator: Operator,
   id: string,
   message: string,

@@ -6,7 +6,7 @@ import type { Row } from '../../store/schema.js';
 import { compileOnce, query, rowById, sql, statement } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { forEachInOwnTransaction } from '../system/for-each.js';
-import type { Platform } from '../system/platform.js';
+import type { Core } from '../system/platform.js';
 import { queueMail } from './outbox.js';
 import { isSwitchedOff } from './preferences.js';
 
@@ -124,31 +124,31 @@ export const MAILED_TYPES = Object.keys(MAILED) as MailedType[];
  * of these types, and after the start, a few in each run, at all that have such events: from where it was in each. It returns the
  * number of mails.
  */
-export function mailMakerOf(platform: Platform): () => { made: number } {
+export function mailMakerOf(core: Core): () => { made: number } {
   const changed = new Set<string>();
   /** Up to where the walk after the start has come; undefined: it is over. */
   let walkedTo: string | undefined = '';
-  platform.store.onChange('events', (stream, type) => {
+  core.store.onChange('events', (stream, type) => {
     if (type in MAILED) changed.add(stream);
   });
   return () => {
-    walkedTo = walkedTo === undefined ? undefined : walk(platform, walkedTo, changed);
+    walkedTo = walkedTo === undefined ? undefined : walk(core, walkedTo, changed);
     const streams = [...changed].slice(0, STREAMS_A_RUN);
     // One that fails comes last at its next turn.
     for (const stream of streams) changed.delete(stream);
     let made = 0;
     const mailNew = (tx: Tx, stream: string) => {
-      const done = mailEventsOf(platform, tx, stream);
+      const done = mailEventsOf(core, tx, stream);
       made += done.made;
       if (done.isMore) changed.add(stream);
     };
-    forEachInOwnTransaction(platform, streams, mailNew, (_tx, stream) => changed.add(stream));
+    forEachInOwnTransaction(core, streams, mailNew, (_tx, stream) => changed.add(stream));
     return { made };
   };
 }
 
 /** Adds the next streams with events for mails to `found`. Returns where to go on; undefined: there are no more. */
-function walk({ store }: Platform, from: string, found: Set<string>): string | undefined {
+function walk({ store }: Core, from: string, found: Set<string>): string | undefined {
   return store.transact((tx) => {
     let at = from;
     for (let looked = 0; looked < STREAMS_A_RUN; looked++) {
@@ -161,20 +161,20 @@ function walk({ store }: Platform, from: string, found: Set<string>): string | u
   });
 }
 
-function mailEventsOf(platform: Platform, tx: Tx, stream: string): { made: number; isMore: boolean } {
+function mailEventsOf(core: Core, tx: Tx, stream: string): { made: number; isMore: boolean } {
   const position = query.selectFrom('mail_positions').select('number').where('stream', '=', stream);
   const events = tx.all(eventsForMail({ stream, number: tx.get(position)?.number ?? 0 }));
   const last = events.at(-1);
   if (!last) return { made: 0, isMore: false };
   const fresh = events.filter(({ at }) => at > tx.now - FRESH_MS);
-  const made = fresh.reduce((sum, event) => sum + mailEvent(platform, tx, event), 0);
+  const made = fresh.reduce((sum, event) => sum + mailEvent(core, tx, event), 0);
   tx.run(movedTo({ stream, number: last.number }));
   return { made, isMore: events.length === EVENTS_A_RUN };
 }
 
 type EventRow = Pick<Row<'events'>, 'stream' | 'number' | 'epoch' | 'at' | 'data'> & { type: MailedType };
 
-function mailEvent(platform: Platform, tx: Tx, event: EventRow): number {
+function mailEvent(core: Core, tx: Tx, event: EventRow): number {
   const organization = tx.get(rowById('organizations', event.stream));
   if (!organization) return 0;
   const { to, read } = MAILED[event.type] as { to: readonly Role[]; read: (data: unknown) => Told };
@@ -187,7 +187,7 @@ function mailEvent(platform: Platform, tx: Tx, event: EventRow): number {
   for (const { id, email } of people.slice(0, MAIL_LIMITS.membersTold)) {
     if (isChoice(category) && isSwitchedOff(tx, id, category)) continue;
     const mail = { userId: id, address: email, organizationId: null, about, item, sender: organization.id };
-    made += Number(queueMail(platform, tx, mail));
+    made += Number(queueMail(core, tx, mail));
   }
   return made;
 }

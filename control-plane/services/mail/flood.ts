@@ -2,7 +2,7 @@ import { HOUR_MS } from '../../../shared/time.js';
 import { MAIL_LIMITS, itemsOf } from '../../domain/mail/mail.js';
 import { compileOnce, query, sql, updateRows } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import type { Platform } from '../system/platform.js';
+import type { Core, Platform } from '../system/platform.js';
 import { LINKS, contentOf, finishMail, insertMail, type MailRow } from './outbox.js';
 
 /** Queues whose held mails are released in one run. */
@@ -29,7 +29,7 @@ export function holdMail(tx: Tx, { id }: MailRow, until: number): void {
  * Releases held mails that have waited long enough: one alone as it is, several for the same person as one digest. Returns the number of
  * digests.
  */
-export function releaseHeld({ encryption }: Pick<Platform, 'encryption'>, tx: Tx): number {
+export function releaseHeld({ encryption }: Pick<Core, 'encryption'>, tx: Tx): number {
   const queues = new Set(tx.all(heldBefore({ now: tx.now })).map(({ queue }) => queue));
   let digests = 0;
   for (const queue of queues) {

@@ -12,7 +12,7 @@ import {
 import type { Row } from '../../store/schema.js';
 import { compileOnce, insertRow, query, sql, updateRows } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import type { Platform } from '../system/platform.js';
+import type { Core } from '../system/platform.js';
 import type { Encryption } from '../secrets/encryption.js';
 
 export type MailRow = Row<'mails'>;
@@ -37,7 +37,7 @@ export interface NewMail {
  * Writes a mail that is to be sent, unless there is one about the same already, or {@link MAIL_LIMITS}.waiting mails wait for this person.
  * Returns whether it did. Must only be called where the control plane sends mails.
  */
-export function queueMail({ encryption }: Pick<Platform, 'encryption'>, tx: Tx, mail: NewMail): boolean {
+export function queueMail({ encryption }: Pick<Core, 'encryption'>, tx: Tx, mail: NewMail): boolean {
   const queue = queueOf(mail);
   if (tx.all(openIn({ queue })).length >= MAIL_LIMITS.waiting) return false;
   const { userId, address, organizationId, about, item, sender = null } = mail;

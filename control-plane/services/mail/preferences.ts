@@ -2,7 +2,7 @@ import type { AccountCaller } from '../../domain/caller.js';
 import { MAIL_CHOICES, type MailChoice } from '../../domain/mail/mail.js';
 import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import type { Platform } from '../system/platform.js';
+import type { Core } from '../system/platform.js';
 import { refusesInvites, setInviteMails } from './refused-invites.js';
 import { readUnsubscribeToken, type Unsubscription } from './unsubscribe.js';
 
@@ -15,12 +15,12 @@ export type MailChoices = Record<MailChoice | 'invites', boolean>;
 type User = Pick<AccountCaller, 'userId' | 'email'>;
 
 /** Returns which mails the user gets. */
-export function getMailChoices({ store }: Platform, user: User): MailChoices {
+export function getMailChoices({ store }: Core, user: User): MailChoices {
   return store.transact((tx) => choicesOf(tx, user));
 }
 
 /** Changes which mails the user gets; a category that `changes` lacks stays as it is. */
-export function changeMailChoices({ store }: Platform, user: User, changes: Partial<MailChoices>): MailChoices {
+export function changeMailChoices({ store }: Core, user: User, changes: Partial<MailChoices>): MailChoices {
   return store.transact((tx) => {
     for (const category of MAIL_CHOICES) choose(tx, user.userId, category, changes[category]);
     if (changes.invites !== undefined) setInviteMails(tx, user.email, changes.invites);
@@ -31,7 +31,7 @@ export function changeMailChoices({ store }: Platform, user: User, changes: Part
 /**
  * Ends the mails that an unsubscribe token names, and returns which. Refuses with NOT_FOUND a token that this control plane has not made.
  */
-export function unsubscribe({ store, encryption }: Platform, token: string): Unsubscription {
+export function unsubscribe({ store, encryption }: Core, token: string): Unsubscription {
   const ended = readUnsubscribeToken(encryption, token);
   store.transact((tx) => {
     if ('invitesTo' in ended) return setInviteMails(tx, ended.invitesTo, false);

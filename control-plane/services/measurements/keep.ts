@@ -11,7 +11,7 @@ import {
 } from '../../domain/instances/measurement.js';
 import { compileOnce, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import type { Platform } from '../system/platform.js';
+import type { Core } from '../system/platform.js';
 import { memoryOf } from './memory.js';
 
 /** Most instances, and most rows that expire, in one run: a transaction of about ten milliseconds, for 60,000 instances. */
@@ -22,25 +22,25 @@ const MOST_ROWS = 50;
  * Writes the minutes of instances that have waited for ten minutes, makes hours of those that are older than a day, and deletes hours
  * that are older than 90 days. Returns the numbers of instances, of rows that became hours, and of rows deleted.
  */
-export function keepMeasurements(platform: Platform): { written: number; summarized: number; expired: number } {
-  const due = memoryOf(platform).due(MOST_INSTANCES);
-  return platform.store.transact((tx) => {
-    for (const instanceId of due) writeWaiting(platform, tx, instanceId);
+export function keepMeasurements(core: Core): { written: number; summarized: number; expired: number } {
+  const due = memoryOf(core).due(MOST_INSTANCES);
+  return core.store.transact((tx) => {
+    for (const instanceId of due) writeWaiting(core, tx, instanceId);
     return { written: due.length, summarized: summarizeOld(tx), expired: deleteOld(tx) };
   });
 }
 
 /** Writes all minutes that wait, before the control plane stops. */
-export function writeMeasurements(platform: Platform): void {
-  const waiting = memoryOf(platform).all();
+export function writeMeasurements(core: Core): void {
+  const waiting = memoryOf(core).all();
   if (waiting.length === 0) return;
-  platform.store.transact((tx) => {
-    for (const instanceId of waiting) writeWaiting(platform, tx, instanceId);
+  core.store.transact((tx) => {
+    for (const instanceId of waiting) writeWaiting(core, tx, instanceId);
   });
 }
 
-function writeWaiting(platform: Platform, tx: Tx, instanceId: string): void {
-  const memory = memoryOf(platform);
+function writeWaiting(core: Core, tx: Tx, instanceId: string): void {
+  const memory = memoryOf(core);
   addUses(tx, instanceId, 'minute', memory.of(instanceId));
   tx.afterCommit(() => memory.drop(instanceId));
 }

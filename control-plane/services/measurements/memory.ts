@@ -5,7 +5,7 @@ import { MINUTE_MS } from '../../../shared/time.js';
 import { isNew, mergeUses, packUses, unpackUses, type TimedUse } from '../../domain/instances/measurement.js';
 import { oncePer } from '../../store/remembered.js';
 import { ReportBudget } from '../connections/report-budget.js';
-import type { Platform } from '../system/platform.js';
+import type { Core } from '../system/platform.js';
 
 /** How long minutes wait in memory, so that one row is written for many of them. After a restart, agents send the last ones again. */
 const WAIT_MS = 10 * MINUTE_MS;
@@ -88,4 +88,4 @@ export class MeasurementMemory {
   }
 }
 
-export const memoryOf = oncePer(({ clock }: Pick<Platform, 'clock'>) => new MeasurementMemory(clock));
+export const memoryOf = oncePer(({ clock }: Pick<Core, 'clock'>) => new MeasurementMemory(clock));

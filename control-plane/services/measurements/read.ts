@@ -6,7 +6,7 @@ import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { getOwnInstance } from '../instances/queries.js';
 import { findMachine } from '../machines/machines.js';
-import type { Platform } from '../system/platform.js';
+import type { Core, Platform } from '../system/platform.js';
 import { hoursOf, storedUses } from './keep.js';
 import { memoryOf } from './memory.js';
 import { queriesOf } from './queries.js';
@@ -40,26 +40,24 @@ const MOST_OF_MACHINE = 100;
 
 /** Returns what the instances of a machine have used that are not destroyed. Refuses with MACHINE_NOT_FOUND. */
 export function readUseOfMachine(
-  platform: Platform,
+  core: Core,
   machineId: string,
   window: Window,
 ): (UseOfInstance & { instance_id: string })[] {
-  return platform.store.transact((tx) => {
+  return core.store.transact((tx) => {
     findMachine(tx, machineId);
     const live = query
       .selectFrom('instances')
       .select('id')
       .where('machine_id', '=', machineId)
       .where('status', '<>', sql.lit('destroyed'));
-    return tx
-      .all(live.limit(MOST_OF_MACHINE))
-      .map(({ id }) => ({ instance_id: id, ...useOf(platform, tx, id, window) }));
+    return tx.all(live.limit(MOST_OF_MACHINE)).map(({ id }) => ({ instance_id: id, ...useOf(core, tx, id, window) }));
   });
 }
 
-function useOf(platform: Platform, tx: Tx, instanceId: string, window: Window): UseOfInstance {
+function useOf(core: Core, tx: Tx, instanceId: string, window: Window): UseOfInstance {
   const since = tx.now - LENGTH_MS[window];
-  const unwritten = memoryOf(platform).of(instanceId);
+  const unwritten = memoryOf(core).of(instanceId);
   const isInWindow = ({ at }: TimedUse) => at > since;
   const minutes = mergeUses(storedUses(tx, instanceId, 'minute', since), unwritten);
   if (window !== '90d') return { resolution_seconds: MINUTE_MS / 1_000, uses: minutes.filter(isInWindow) };
@@ -73,11 +71,8 @@ function useOf(platform: Platform, tx: Tx, instanceId: string, window: Window): 
 const MOST_PRESENT = 1_000;
 
 /** Returns what the running instances of an organization have used in their newest minute, as far as it was measured lately. */
-export function presentUses(
-  platform: Platform,
-  { organizationId }: Caller,
-): { id: string; label: string | null; use: Use }[] {
-  const memory = memoryOf(platform);
+export function presentUses(core: Core, { organizationId }: Caller): { id: string; label: string | null; use: Use }[] {
+  const memory = memoryOf(core);
   const running = query
     .selectFrom('instances')
     .select(['id', 'label'])
@@ -86,7 +81,7 @@ export function presentUses(
     .where('status', '<>', sql.lit('destroyed'))
     .orderBy('created_at', 'desc')
     .limit(MOST_PRESENT);
-  return platform.store.transact((tx) =>
+  return core.store.transact((tx) =>
     tx.all(running).flatMap(({ id, label }) => {
       const use = memory.present(id);
       return use ? [{ id, label, use }] : [];

@@ -3,7 +3,7 @@ import { invalidField } from '../../domain/refusal.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { endOf, newestFirst, pageOf, type Page, type PageRequest } from '../system/pages.js';
-import type { Platform } from '../system/platform.js';
+import type { Core } from '../system/platform.js';
 import type { OrganizationRow } from './organizations.js';
 
 /** What an operator looks for: the beginning of a name, or of the e-mail address of a member, or what needs an act. */
@@ -18,14 +18,14 @@ export interface OrganizationFilter {
  * suspended ones in the order in which something happens to what they have. Refuses with VALIDATION_FAILED if more than one is given.
  */
 export function listOrganizations(
-  platform: Platform,
+  core: Core,
   { name, member_email, need, ...request }: PageRequest & OrganizationFilter,
 ): Page<OrganizationRow> {
   if (name !== undefined && member_email !== undefined)
     throw invalidField('member_email', 'cannot be given together with name');
   if (need !== undefined && (name !== undefined || member_email !== undefined))
     throw invalidField('need', 'cannot be given together with name or member_email');
-  return platform.store.transact((tx) => {
+  return core.store.transact((tx) => {
     if (need === 'payment_disputed') return inDispute(tx, request);
     if (need === 'organization_suspended') return suspended(tx, request);
     if (name !== undefined) return withName(tx, name, request);

@@ -11,7 +11,7 @@ import { checkLimit } from '../system/row-limits.js';
 import { mailInvite } from '../mail/invite-mails.js';
 import { recordAct } from '../system/acts.js';
 import { newestFirst, pageOf, type Page, type PageRequest } from '../system/pages.js';
-import type { Platform } from '../system/platform.js';
+import type { Core, Platform } from '../system/platform.js';
 import { checkNotSuspended } from './suspension.js';
 import { hashToken } from '../secrets/tokens.js';
 
@@ -65,14 +65,14 @@ export function createInvite(
 }
 
 /** Lists, for an admin, the invitations that can still be accepted, newest first. */
-export function listInvites(platform: Platform, caller: SessionCaller, request: PageRequest): Page<InviteDetails> {
+export function listInvites(core: Core, caller: SessionCaller, request: PageRequest): Page<InviteDetails> {
   const all = query.selectFrom('invites').selectAll().where('organization_id', '=', caller.organizationId);
-  return platform.store.transact((tx) => pageOf(tx, all.where('expires_at', '>', tx.now), request, newestFirst()));
+  return core.store.transact((tx) => pageOf(tx, all.where('expires_at', '>', tx.now), request, newestFirst()));
 }
 
 /** Deletes an invitation for an admin. Refuses with INVITE_NOT_FOUND. */
-export function withdrawInvite(platform: Platform, caller: SessionCaller, id: string): void {
-  platform.store.transact((tx) => {
+export function withdrawInvite(core: Core, caller: SessionCaller, id: string): void {
+  core.store.transact((tx) => {
     const its = query.selectFrom('invites').selectAll().where('id', '=', id);
     const invite = tx.get(its.where('organization_id', '=', caller.organizationId));
     if (!invite) throw inviteNotFound();
@@ -85,12 +85,8 @@ export function withdrawInvite(platform: Platform, caller: SessionCaller, id: st
  * Refuses with ALREADY_MEMBER, and with INVITE_NOT_FOUND, the same for an unknown, spent or expired token and for somebody
  * else's.
  */
-export function acceptInvite(
-  platform: Platform,
-  caller: AccountCaller,
-  token: string,
-): Row<'organizations'> & { role: Role } {
-  return platform.store.transact((tx) => {
+export function acceptInvite(core: Core, caller: AccountCaller, token: string): Row<'organizations'> & { role: Role } {
+  return core.store.transact((tx) => {
     const invite = findAcceptable(tx, caller, token);
     recordAct(tx, invite.organization_id, actorOf(caller), 'invite.accept', `invites/${invite.id}`);
     return joinBy(tx, invite, caller.userId);
@@ -99,11 +95,11 @@ export function acceptInvite(
 
 /** Returns what an invitation offers the caller. Refuses like {@link acceptInvite}. */
 export function getInvite(
-  platform: Platform,
+  core: Core,
   caller: AccountCaller,
   token: string,
 ): { organization: string; role: Role; expiresAt: number } {
-  return platform.store.transact((tx) => {
+  return core.store.transact((tx) => {
     const { organization_id, role, expires_at } = findAcceptable(tx, caller, token);
     return { organization: getOrganization(tx, organization_id).name, role, expiresAt: expires_at };
   });
@@ -112,8 +108,8 @@ export function getInvite(
 export type OwnInvite = InviteDetails & { organization: string };
 
 /** Lists the open invitations to the caller's address, newest first; none, unless the address was confirmed: it can be another person's. */
-export function listOwnInvites(platform: Platform, caller: AccountCaller, request: PageRequest): Page<OwnInvite> {
-  return platform.store.transact((tx) => pageOf(tx, ownInvites(tx, caller), request, OWN_NEWEST_FIRST));
+export function listOwnInvites(core: Core, caller: AccountCaller, request: PageRequest): Page<OwnInvite> {
+  return core.store.transact((tx) => pageOf(tx, ownInvites(tx, caller), request, OWN_NEWEST_FIRST));
 }
 
 const OWN_NEWEST_FIRST = {
@@ -122,12 +118,8 @@ const OWN_NEWEST_FIRST = {
 } as const;
 
 /** Makes the caller a member by an invitation of {@link listOwnInvites}. Refuses with INVITE_NOT_FOUND and ALREADY_MEMBER. */
-export function acceptOwnInvite(
-  platform: Platform,
-  caller: AccountCaller,
-  id: string,
-): Row<'organizations'> & { role: Role } {
-  return platform.store.transact((tx) => {
+export function acceptOwnInvite(core: Core, caller: AccountCaller, id: string): Row<'organizations'> & { role: Role } {
+  return core.store.transact((tx) => {
     const invite = tx.get(ownInvites(tx, caller).where('invites.id', '=', id));
     if (!invite) throw inviteNotFound();
     checkNoMember(tx, caller, invite);

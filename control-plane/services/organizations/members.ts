@@ -8,7 +8,7 @@ import { withdrawInvitesBy } from './ended-invites.js';
 import { recordMember } from './organizations.js';
 import { recordAct } from '../system/acts.js';
 import { pageOf, type Order, type Page, type PageRequest } from '../system/pages.js';
-import type { Platform } from '../system/platform.js';
+import type { Core } from '../system/platform.js';
 import { recordNote } from '../events/timeline.js';
 
 export interface Member {
@@ -20,8 +20,8 @@ export interface Member {
 }
 
 /** Lists, for an admin, the members of the organization, in the order in which they joined. */
-export function listMembers(platform: Platform, caller: SessionCaller, request: PageRequest): Page<Member> {
-  return platform.store.transact((tx) => pageOf(tx, membersOf(caller.organizationId), request, MEMBER_ORDER));
+export function listMembers(core: Core, caller: SessionCaller, request: PageRequest): Page<Member> {
+  return core.store.transact((tx) => pageOf(tx, membersOf(caller.organizationId), request, MEMBER_ORDER));
 }
 
 /** The order in which members joined. */
@@ -35,8 +35,8 @@ export const MEMBER_ORDER: Order<Member> = {
  * the role. The invitations of somebody who is no admin any more are withdrawn. Refuses with MEMBER_NOT_FOUND, and with LAST_ADMIN if no
  * admin would be left.
  */
-export function changeRole(platform: Platform, caller: SessionCaller, userId: string, role: Role): Member {
-  return platform.store.transact((tx) => {
+export function changeRole(core: Core, caller: SessionCaller, userId: string, role: Role): Member {
+  return core.store.transact((tx) => {
     const member = getMember(tx, caller.organizationId, userId);
     if (role !== 'admin') keepAnAdmin(tx, caller.organizationId, member);
     tx.run(
@@ -61,13 +61,13 @@ export function changeRole(platform: Platform, caller: SessionCaller, userId: st
 }
 
 /** Removes a member for an admin. Refuses like {@link changeRole}. */
-export function removeMember(platform: Platform, caller: SessionCaller, userId: string): void {
-  platform.store.transact((tx) => depart(tx, actorOf(caller), 'member.remove', caller.organizationId, userId));
+export function removeMember(core: Core, caller: SessionCaller, userId: string): void {
+  core.store.transact((tx) => depart(tx, actorOf(caller), 'member.remove', caller.organizationId, userId));
 }
 
 /** Ends the caller's own membership. Refuses like {@link changeRole}. */
-export function leave(platform: Platform, caller: AccountCaller, organizationId: string): void {
-  platform.store.transact((tx) => depart(tx, actorOf(caller), 'member.leave', organizationId, caller.userId));
+export function leave(core: Core, caller: AccountCaller, organizationId: string): void {
+  core.store.transact((tx) => depart(tx, actorOf(caller), 'member.leave', organizationId, caller.userId));
 }
 
 function depart(tx: Tx, by: Actor, action: Act, organizationId: string, userId: string): void {

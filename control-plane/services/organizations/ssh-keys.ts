@@ -5,19 +5,19 @@ import { query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { checkLimit } from '../system/row-limits.js';
 import { newestFirst, pageOf, type Page, type PageRequest } from '../system/pages.js';
-import type { Platform } from '../system/platform.js';
+import type { Core } from '../system/platform.js';
 import { parseSshPublicKey } from './ssh-public-key.js';
 
 export type SshKeyDetails = Row<'ssh_keys'>;
 
 /** Adds an SSH key to the caller's. Refuses with VALIDATION_FAILED (unusable key), SSH_KEY_EXISTS and LIMIT_REACHED. */
 export function addSshKey(
-  platform: Platform,
+  core: Core,
   caller: AccountCaller,
   request: { name: string; public_key: string },
 ): Row<'ssh_keys'> {
   const { line, fingerprint } = parseSshPublicKey(request.public_key);
-  return platform.store.transact((tx) => {
+  return core.store.transact((tx) => {
     const known = query
       .selectFrom('ssh_keys')
       .select('name')
@@ -40,14 +40,14 @@ export function addSshKey(
 }
 
 /** Lists the caller's own SSH keys, newest first. */
-export function listSshKeys(platform: Platform, caller: AccountCaller, request: PageRequest): Page<Row<'ssh_keys'>> {
+export function listSshKeys(core: Core, caller: AccountCaller, request: PageRequest): Page<Row<'ssh_keys'>> {
   const keys = query.selectFrom('ssh_keys').selectAll().where('user_id', '=', caller.userId);
-  return platform.store.transact((tx) => pageOf(tx, keys, request, newestFirst()));
+  return core.store.transact((tx) => pageOf(tx, keys, request, newestFirst()));
 }
 
 /** Deletes an SSH key. Instances that were deployed with it keep it. Refuses with SSH_KEY_NOT_FOUND. */
-export function removeSshKey(platform: Platform, caller: AccountCaller, id: string): void {
-  platform.store.transact((tx) => {
+export function removeSshKey(core: Core, caller: AccountCaller, id: string): void {
+  core.store.transact((tx) => {
     const removed = tx.run(query.deleteFrom('ssh_keys').where('id', '=', id).where('user_id', '=', caller.userId));
     if (removed === 0) throw new Refusal('SSH_KEY_NOT_FOUND', 'you have no SSH key with this id');
   });

@@ -4,7 +4,7 @@ import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { openCommands, RESTS_SINCE } from '../instances/stuck-commands.js';
 import { findStep } from '../system/clock-steps.js';
-import type { Platform } from '../system/platform.js';
+import type { Core, Platform } from '../system/platform.js';
 import { fleetOf, noGpus, type FleetMachine, type GpuCounts } from './fleet.js';
 
 /** The counts of the marketplace at one moment. */
@@ -93,7 +93,7 @@ function countInstances(tx: Tx): Record<string, number> {
 }
 
 /** Returns the number of destroyed instances. Reads an entry of each: for the start of the process alone. */
-export function countDestroyed({ store }: Pick<Platform, 'store'>): number {
+export function countDestroyed({ store }: Pick<Core, 'store'>): number {
   const destroyed = query.selectFrom('instances').select(COUNT).where('status', '=', 'destroyed');
   return store.transact((tx) => tx.get(destroyed))?.count ?? 0;
 }

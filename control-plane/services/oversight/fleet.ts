@@ -3,7 +3,7 @@ import { oncePer } from '../../store/remembered.js';
 import type { Row } from '../../store/schema.js';
 import { compileOnce, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import type { Platform } from '../system/platform.js';
+import type { Core } from '../system/platform.js';
 
 export type GpuCounts = Record<GpuUse, number>;
 
@@ -34,9 +34,9 @@ export interface FleetMachine {
 }
 
 /** Returns the machines of a control plane, each read again after a row of it has changed. */
-export const fleetOf = oncePer((platform: Platform) => {
-  const fleet = new Fleet(platform);
-  const { store } = platform;
+export const fleetOf = oncePer((core: Core) => {
+  const fleet = new Fleet(core);
+  const { store } = core;
   const touch = (machineId: string) => fleet.touch(machineId);
   for (const table of ['gpus', 'gpu_claims', 'machines', 'quarantine', 'quarantine_gpus'] as const)
     store.onChange(table, touch);
@@ -50,7 +50,7 @@ export class Fleet {
   private touched = new Set<string>();
   private mustReadAll = true;
 
-  constructor(private readonly platform: Platform) {}
+  constructor(private readonly core: Core) {}
 
   /** Must be called when something of a machine has changed. */
   touch(machineId: string): void {
@@ -72,7 +72,7 @@ export class Fleet {
   }
 
   private present(): ReadonlyMap<string, FleetMachine> {
-    if (this.mustReadAll || this.touched.size > 0) this.platform.store.transact((tx) => this.refresh(tx));
+    if (this.mustReadAll || this.touched.size > 0) this.core.store.transact((tx) => this.refresh(tx));
     return this.known;
   }
 

@@ -1,5 +1,5 @@
 import { machinesOfDay } from '../billing/reports/revenue-days.js';
-import type { Platform } from '../system/platform.js';
+import type { Core } from '../system/platform.js';
 import { fleetOf } from './fleet.js';
 import { MOST_MODELS } from './gpu-sums.js';
 
@@ -12,10 +12,10 @@ export interface ModelRevenue {
 }
 
 /** Returns the charges of a day, in UTC days since 1970, by the model of the machines, the largest first. */
-export function revenueByModel(platform: Platform, day: number): ModelRevenue[] {
-  const fleet = fleetOf(platform);
+export function revenueByModel(core: Core, day: number): ModelRevenue[] {
+  const fleet = fleetOf(core);
   const sums = new Map<string | null, ModelRevenue>();
-  const rows = platform.store.transact((tx) => machinesOfDay(tx, day));
+  const rows = core.store.transact((tx) => machinesOfDay(tx, day));
   for (const { machine_id, gpu_micro, disk_micro } of rows)
     add(sums, { gpu_model: fleet.modelOf(machine_id), gpu_micro, disk_micro, machines: 1 });
   const sorted = [...sums.values()].sort((one, other) => totalOf(other) - totalOf(one));

@@ -5,7 +5,7 @@ import { findStep, forgetStep } from '../system/clock-steps.js';
 import { lookAtSchedulesAgain } from '../instances/schedules.js';
 import { restartDeadlines } from '../instances/transitions.js';
 import { restartExhaustionClocks } from '../metering/clock-shift.js';
-import type { Platform } from '../system/platform.js';
+import type { Core, Platform } from '../system/platform.js';
 
 export interface ClockState {
   /** Whether decisions that cannot be undone are paused until an operator confirms the clock. */
@@ -17,8 +17,8 @@ export interface ClockState {
 }
 
 /** Returns the state of the wall clock for an operator. */
-export function getClockState(platform: Platform): ClockState {
-  return platform.store.transact(readState);
+export function getClockState(core: Core): ClockState {
+  return core.store.transact(readState);
 }
 
 function readState(tx: Tx): ClockState {

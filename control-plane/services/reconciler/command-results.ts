@@ -9,7 +9,7 @@ import type { Instance } from '../instances/queries.js';
 import { giveUpProvision } from './time-outs.js';
 import { amend } from '../instances/transitions.js';
 import { chargeEndedRuns } from './ended-runs.js';
-import type { Platform } from '../system/platform.js';
+import type { Core, Platform } from '../system/platform.js';
 import { applyRemoved, renumberRemoval } from './quarantine.js';
 import { recordHostNote } from '../events/timeline.js';
 import { applyProvisionFailed, applyStartFailed, applyStartRefused } from './command-failures.js';
@@ -59,13 +59,7 @@ function recordRemovalResult(tx: Tx, command: CommandRow, { outcome, highestSequ
   renumberRemoval(tx, command, highestSequence + 1);
 }
 
-function recordFailure(
-  platform: Platform,
-  tx: Tx,
-  command: CommandRow,
-  instance: Instance,
-  result: CommandResult,
-): void {
+function recordFailure(core: Core, tx: Tx, command: CommandRow, instance: Instance, result: CommandResult): void {
   const reason = { code: result.code.slice(0, 64), message: result.message.slice(0, MAX_WORDS_CHARS) };
   const refused = result.outcome === CommandOutcome.COMMAND_OUTCOME_REFUSED;
   switch (command.kind) {
@@ -79,7 +73,7 @@ function recordFailure(
       return refuseAccess(tx, instance, command, reason);
     default:
       // A stop, release or destroy stays open and is sent again until it is done.
-      return recordHostNote(platform, tx, instance.id, { kind: `${command.kind}_delayed`, message: reason.message });
+      return recordHostNote(core, tx, instance.id, { kind: `${command.kind}_delayed`, message: reason.message });
   }
 }
 

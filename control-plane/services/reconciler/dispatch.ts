@@ -9,7 +9,7 @@ import { accessOf } from '../instances/access.js';
 import { findInstance, gpusOf, type Instance } from '../instances/queries.js';
 import { decryptWorkload, type Workload } from '../instances/workload.js';
 import { openChargeWindow } from '../instances/transitions.js';
-import type { Platform } from '../system/platform.js';
+import type { Core, Platform } from '../system/platform.js';
 import type { Encryption } from '../secrets/encryption.js';
 import { sealOrigin } from '../instances/origin.js';
 
@@ -97,14 +97,14 @@ interface Prepared {
   obstacle?: string;
 }
 
-function prepare(platform: Platform, tx: Tx, command: CommandRow): Prepared {
+function prepare(core: Core, tx: Tx, command: CommandRow): Prepared {
   const attempts = command.attempts + 1;
   const sending = { attempts, next_send_at: tx.now + resendDelayMs(attempts) };
   tx.run(updateRows('commands', sending, { id: command.id }));
   const startsRun = command.kind === 'provision' || command.kind === 'start';
   if (startsRun && command.attempts === 0) openChargeWindow(tx, command.instance_id);
   try {
-    const message: ControlMessage = { message: { $case: 'command', value: toWire(platform, tx, command) } };
+    const message: ControlMessage = { message: { $case: 'command', value: toWire(core, tx, command) } };
     // Sending a message that cannot be encoded would end the machine's stream, so encode it here first.
     ControlMessage.encode(message);
     return { command, message };
@@ -120,13 +120,13 @@ function putBack(tx: Tx, { id, attempts }: CommandRow): void {
 }
 
 /** Returns the protocol's message: the whole desired state, so that no command depends on an earlier one. */
-function toWire(platform: Platform, tx: Tx, command: CommandRow): Command {
+function toWire(core: Core, tx: Tx, command: CommandRow): Command {
   const identity = {
     commandId: command.id,
     instanceId: command.instance_id,
     sequence: command.sequence,
     requestId: command.request_id ?? '',
-    access: command.kind === 'destroy' ? undefined : accessOf(platform, findInstance(tx, command.instance_id)),
+    access: command.kind === 'destroy' ? undefined : accessOf(core, findInstance(tx, command.instance_id)),
   };
   switch (command.kind) {
     case 'provision':
@@ -135,7 +135,7 @@ function toWire(platform: Platform, tx: Tx, command: CommandRow): Command {
         ...identity,
         desired: {
           $case: 'running',
-          value: { mayCreate: command.kind === 'provision', spec: specOf(platform, tx, command) },
+          value: { mayCreate: command.kind === 'provision', spec: specOf(core, tx, command) },
         },
       };
     case 'stop':
@@ -170,7 +170,7 @@ function originOf(encryption: Encryption, instance: Instance, { sshAuthorizedKey
   });
 }
 
-function specOf({ encryption }: Platform, tx: Tx, command: CommandRow): WorkloadSpec {
+function specOf({ encryption }: Core, tx: Tx, command: CommandRow): WorkloadSpec {
   const instance = findInstance(tx, command.instance_id);
   if (!instance?.workload_encrypted) throw new Error(`instance ${command.instance_id} has no workload any more`);
   const workload = decryptWorkload(encryption, instance.workload_encrypted);

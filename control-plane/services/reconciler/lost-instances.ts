@@ -4,7 +4,7 @@ import type { Tx } from '../../store/store.js';
 import { forEachInOwnTransaction } from '../system/for-each.js';
 import { stopMeteringDisks } from '../metering/disks.js';
 import { dropUnreported } from '../metering/meters.js';
-import type { Platform } from '../system/platform.js';
+import type { Core, Platform } from '../system/platform.js';
 import { recordCommand } from '../instances/commands.js';
 import { findInstance, type Instance } from '../instances/queries.js';
 import { considerRelease, undoStart } from '../instances/release.js';
@@ -51,9 +51,9 @@ export function writeOffUnheard({ connections }: Platform, tx: Tx, machineId: st
 /**
  * Moves instances in `destroying` on lost or removed machines to `destroyed` without their hosts. Returns the number destroyed.
  */
-export function settleLostMachines(platform: Platform): { destroyed: number } {
-  const found = platform.store.transact((tx) => tx.all(stranded({})));
-  const destroyed = forEachInOwnTransaction(platform, found, (tx, { id }) => {
+export function settleLostMachines(core: Core): { destroyed: number } {
+  const found = core.store.transact((tx) => tx.all(stranded({})));
+  const destroyed = forEachInOwnTransaction(core, found, (tx, { id }) => {
     const instance = findInstance(tx, id);
     if (instance?.status !== 'destroying') return;
     const message = 'the machine is lost; if it comes back, its host removes the container and the disk';

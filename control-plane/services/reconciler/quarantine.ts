@@ -8,7 +8,7 @@ import { NOTHING } from '../../../shared/observation.js';
 import { recordAudit } from '../system/audit.js';
 import { finishCommand, recordRemoval } from '../instances/commands.js';
 import { pageOf, type Page, type PageRequest } from '../system/pages.js';
-import type { Platform } from '../system/platform.js';
+import type { Core } from '../system/platform.js';
 import { visibleTemplate } from '../catalogue/templates.js';
 import { MAX_ORIGIN_CHARS, openOrigin, type Origin } from '../instances/origin.js';
 import { isAlive } from './observations.js';
@@ -130,21 +130,21 @@ export function observeQuarantined(tx: Tx, machineId: string, instanceId: string
 }
 
 /** Lists the workloads in quarantine for an operator, newest first. */
-export function listQuarantine(platform: Platform, request: PageRequest): Page<QuarantinedWorkload> {
+export function listQuarantine(core: Core, request: PageRequest): Page<QuarantinedWorkload> {
   const all = query
     .selectFrom('quarantine')
     .innerJoin('machines', 'machines.id', 'quarantine.machine_id')
     .selectAll('quarantine')
     .select('machines.name as machine_name')
     .select(sql<number>`quarantine.rowid`.as('position'));
-  return platform.store.transact((tx) => {
+  return core.store.transact((tx) => {
     const { items, ...rest } = pageOf(tx, all, request, {
       by: { found_at: 'desc', 'quarantine.rowid': 'desc' },
       keyOf: ({ found_at, position }) => [found_at, position],
     });
     const workloads = items.map(({ observation, origin, position: _, ...row }) => ({
       ...row,
-      ...describeOrigin(tx, openOrigin(platform.encryption, origin, row.instance_id)),
+      ...describeOrigin(tx, openOrigin(core.encryption, origin, row.instance_id)),
       state: stateOf(observation),
       image: readSight(observation).image || null,
       gpu_uuids: gpusHeld(tx, row.id),
@@ -230,8 +230,8 @@ export function getQuarantined(tx: Tx, id: string): Row<'quarantine'> {
  * Commands, for an operator, the removal of a quarantined workload with its disk. It leaves quarantine and its GPUs are free once the
  * host has confirmed. Refuses with QUARANTINE_NOT_FOUND.
  */
-export function removeQuarantined(platform: Platform, operator: Operator, id: string): void {
-  platform.store.transact((tx) => {
+export function removeQuarantined(core: Core, operator: Operator, id: string): void {
+  core.store.transact((tx) => {
     const row = getQuarantined(tx, id);
     const { sequence } = recordRemoval(tx, row);
     tx.run(query.updateTable('quarantine').set({ removal_requested_at: tx.now, sequence }).where('id', '=', id));

@@ -8,14 +8,14 @@ import { noteImageRequirements } from '../instances/image-requirements.js';
 import { amend, noteProgress } from '../instances/transitions.js';
 import { recordUsageOfKnownRun } from '../metering/usage-reports.js';
 import { chargeEndedRuns } from './ended-runs.js';
-import type { Platform } from '../system/platform.js';
+import type { Core } from '../system/platform.js';
 import { observeQuarantined } from './quarantine.js';
 import { recordHostEvent, recordHostNote, recordNote } from '../events/timeline.js';
 import { MAX_WORDS_CHARS, addressesOf, findInstanceOfMachine, isAlive, sshOf } from './observations.js';
 
 /** Applies a report of a change that no command asked for, once, if its number is higher than the last one's. */
-export function recordReport(platform: Platform, machineId: string, report: WorkloadReport): void {
-  platform.store.transact((tx) => {
+export function recordReport(core: Core, machineId: string, report: WorkloadReport): void {
+  core.store.transact((tx) => {
     if (!report.observation) return;
     const found = findInstanceOfMachine(tx, machineId, report.instanceId);
     if (!found) return observeQuarantined(tx, machineId, report.instanceId, report.observation);
@@ -23,7 +23,7 @@ export function recordReport(platform: Platform, machineId: string, report: Work
     const instance = chargeEndedRuns(tx, amend(tx, found, { report_number: report.number }), report.runs);
     if (report.note) {
       const note = { kind: 'note', message: report.note.slice(0, MAX_WORDS_CHARS) } as const;
-      recordHostNote(platform, tx, instance.id, note);
+      recordHostNote(core, tx, instance.id, note);
     }
     const { observation } = report;
     if (isAlive(observation)) {
@@ -78,15 +78,15 @@ function landsWith(tx: Tx, command: CommandRow, instance: Instance, report: Work
 /**
  * Records a host's progress event for the renter, if the instance is on that host's machine.
  */
-export function recordProgress(platform: Platform, machineId: string, progress: Progress): void {
-  platform.store.transact((tx) => {
+export function recordProgress(core: Core, machineId: string, progress: Progress): void {
+  core.store.transact((tx) => {
     const instance = findInstanceOfMachine(tx, machineId, progress.instanceId);
     if (!instance) return;
     noteProgress(tx, instance);
     if (progress.pulled) noteImageRequirements(tx, instance, progress.pulled);
     if (progress.gpusFree) freeGpusOfDestroy(tx, instance);
     const [kind, message] = [progress.kind.slice(0, 64), progress.message.slice(0, MAX_WORDS_CHARS)];
-    recordHostEvent(platform, tx, instance.id, { kind, message });
+    recordHostEvent(core, tx, instance.id, { kind, message });
   });
 }
 

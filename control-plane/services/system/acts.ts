@@ -5,7 +5,7 @@ import { compileOnce, query, sql, statement } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { numbersIn, pageOfMatching, type Period } from './log-pages.js';
 import type { Page, PageRequest } from './pages.js';
-import type { Platform } from './platform.js';
+import type { Core } from './platform.js';
 
 export type ActRow = Row<'organization_acts'>;
 
@@ -54,7 +54,7 @@ const NEWEST_FIRST = { by: { number: 'desc' }, keyOf: ({ number }: { number: num
  * contradict each other with VALIDATION_FAILED.
  */
 export function listActs(
-  { store }: Platform,
+  { store }: Core,
   { organizationId }: { organizationId: string },
   { actor_kind, actor_id, action, ...request }: PageRequest & ActFilter,
 ): Page<ActRow> {

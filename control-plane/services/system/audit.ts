@@ -5,7 +5,7 @@ import { compileOnce, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { numbersIn, pageOfMatching, type Period } from './log-pages.js';
 import { pageOf, type Page, type PageRequest } from './pages.js';
-import type { Platform } from './platform.js';
+import type { Core } from './platform.js';
 
 export type AuditEntry = Row<'audit_log'> & { actor_email: string };
 
@@ -36,10 +36,10 @@ const NEWEST_FIRST = { by: { 'audit_log.id': 'desc' }, keyOf: ({ id }: { id: num
  * that contradict each other with VALIDATION_FAILED.
  */
 export function listAuditLog(
-  platform: Platform,
+  core: Core,
   { actor_email, action, subject, ...request }: PageRequest & AuditFilter,
 ): Page<AuditEntry> {
-  return platform.store.transact((tx) => {
+  return core.store.transact((tx) => {
     const { from, to } = numbersIn(request, {
       newest: () => tx.get(newest({}))?.number ?? 0,
       next: (number) => tx.get(nextOf({ number })),

@@ -1,5 +1,5 @@
 import type { Tx } from '../../store/store.js';
-import type { Platform } from './platform.js';
+import type { Core } from './platform.js';
 
 /**
  * Handles each item in a transaction of its own, so that one failure does not hold up the others. Afterwards throws an
@@ -7,7 +7,7 @@ import type { Platform } from './platform.js';
  * there is to do, as after a refusal: then this is no failure. Returns the number of items.
  */
 export function forEachInOwnTransaction<Item>(
-  { store }: Platform,
+  { store }: Core,
   items: readonly Item[],
   work: (tx: Tx, item: Item) => void,
   afterFailure: (tx: Tx, item: Item, error: unknown) => unknown = () => undefined,

@@ -19,14 +19,18 @@ import type { LogRelay } from '../connections/log-relay.js';
 import type { Encryption } from '../secrets/encryption.js';
 import type { Term } from '../connections/term.js';
 
-/** The dependencies of all use cases. */
-export interface Platform {
+/** What use cases need that only read and write the store. */
+export interface Core {
   store: Store;
-  /** Whether the disk of the database is full: then only what ends cost or must be kept is done. */
-  room: Pick<DiskRoom, 'isFull' | 'reservedBytes' | 'freeShare' | 'look'>;
   clock: Clock;
   ids: Ids;
   encryption: Encryption;
+}
+
+/** The parts of all use cases. */
+export interface Platform extends Core {
+  /** Whether the disk of the database is full: then only what ends cost or must be kept is done. */
+  room: Pick<DiskRoom, 'isFull' | 'reservedBytes' | 'freeShare' | 'look'>;
   /** Issues the certificates of hosts. */
   authority: Authority;
   /**

@@ -1,6 +1,6 @@
 import { messageOf } from '../../../shared/coded-error.js';
 import { writeMeta } from '../../store/meta.js';
-import type { Platform } from './platform.js';
+import type { Core } from './platform.js';
 
 /** How long one check is reused: anybody can ask without a credential, and each check writes to the disk. */
 const GOOD_FOR_MS = 1_000;
@@ -10,7 +10,7 @@ export class Readiness {
   private fault: string | undefined;
   private until = -Infinity;
 
-  constructor(private readonly platform: Pick<Platform, 'store' | 'clock'>) {}
+  constructor(private readonly platform: Pick<Core, 'store' | 'clock'>) {}
 
   /** Returns the reason why the database cannot be written, or undefined if it can. */
   look(): string | undefined {

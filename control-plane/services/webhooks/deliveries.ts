@@ -6,7 +6,7 @@ import { compileOnce, query, rowById, sql, updateRows } from '../../store/sql.js
 import type { Tx } from '../../store/store.js';
 import { eventsExpired, expiredTo, newestNumber, numberOf } from '../events/read.js';
 import { pageOf, type Page, type PageRequest } from '../system/pages.js';
-import type { Platform } from '../system/platform.js';
+import type { Core } from '../system/platform.js';
 import { eventOf } from './claim.js';
 import { ownEndpoint, recordWebhookAct, requireEnabled } from './endpoints.js';
 import { trimLog } from './fan-out.js';
@@ -22,12 +22,12 @@ const AT_ONCE = 0;
 
 /** Lists the deliveries of an endpoint, newest first. Refuses an unknown or foreign id with WEBHOOK_ENDPOINT_NOT_FOUND. */
 export function listDeliveries(
-  platform: Platform,
+  core: Core,
   caller: SessionCaller,
   endpointId: string,
   { state, ...request }: PageRequest & { state?: DeliveryState },
 ): Page<Delivery> {
-  return platform.store.transact((tx) => {
+  return core.store.transact((tx) => {
     ownEndpoint(tx, caller, endpointId);
     const its = query.selectFrom('webhook_deliveries').selectAll().where('endpoint_id', '=', endpointId);
     return pageOf(tx, state === undefined ? its : its.where('state', '=', state), request, {
@@ -41,8 +41,8 @@ export function listDeliveries(
  * Sends a message of the type `webhook.test`, once. Refuses an unknown or foreign endpoint (WEBHOOK_ENDPOINT_NOT_FOUND), one that is
  * switched off (WEBHOOK_DISABLED), and one with too many pending deliveries (LIMIT_REACHED).
  */
-export function sendTest(platform: Platform, caller: SessionCaller, endpointId: string): Delivery {
-  return platform.store.transact((tx) => {
+export function sendTest(core: Core, caller: SessionCaller, endpointId: string): Delivery {
+  return core.store.transact((tx) => {
     const endpoint = ownEndpoint(tx, caller, endpointId);
     requireEnabled(endpoint);
     requireRoom(tx, endpointId);
@@ -74,8 +74,8 @@ export function sendTest(platform: Platform, caller: SessionCaller, endpointId: 
  * Sends a delivery again, with the same id and all of its attempts. Refuses an unknown or foreign one (WEBHOOK_DELIVERY_NOT_FOUND), one
  * whose event is no longer kept (EVENTS_EXPIRED), and otherwise like {@link sendTest}.
  */
-export function replayDelivery(platform: Platform, caller: SessionCaller, id: string): Delivery {
-  return platform.store.transact((tx) => {
+export function replayDelivery(core: Core, caller: SessionCaller, id: string): Delivery {
+  return core.store.transact((tx) => {
     const delivery = ownDelivery(tx, caller, id);
     requireEnabled(ownEndpoint(tx, caller, delivery.endpoint_id));
     if (delivery.kind !== 'test' && !eventOf(tx, caller.organizationId, delivery))
@@ -97,12 +97,12 @@ export function replayDelivery(platform: Platform, caller: SessionCaller, id: st
  * events (VALIDATION_FAILED).
  */
 export function replaySince(
-  platform: Platform,
+  core: Core,
   caller: SessionCaller,
   endpointId: string,
   from: { after: string } | { since: number },
 ): { events: number } {
-  return platform.store.transact((tx) => {
+  return core.store.transact((tx) => {
     const { organizationId } = caller;
     const endpoint = ownEndpoint(tx, caller, endpointId);
     requireEnabled(endpoint);
@@ -119,7 +119,7 @@ export function replaySince(
     );
     endPause(tx, endpointId);
     recordWebhookAct(tx, caller, 'webhook.replay', endpointId);
-    tx.afterCommit(() => changedStreamsOf(platform).note(organizationId));
+    tx.afterCommit(() => changedStreamsOf(core).note(organizationId));
     return { events: newest - number };
   });
 }

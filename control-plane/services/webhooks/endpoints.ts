@@ -8,7 +8,7 @@ import { checkLimit } from '../system/row-limits.js';
 import { newestNumber } from '../events/read.js';
 import { recordAct } from '../system/acts.js';
 import { pageOf, type Page, type PageRequest } from '../system/pages.js';
-import type { Platform } from '../system/platform.js';
+import type { Core, Platform } from '../system/platform.js';
 import { disableEndpoint } from './disable.js';
 import { checkUrl } from './endpoint-url.js';
 import { reschedule } from './schedule.js';
@@ -70,9 +70,9 @@ export function createEndpoint(platform: Platform, caller: SessionCaller, settin
 }
 
 /** Lists the endpoints of the caller's organization, newest first. */
-export function listEndpoints(platform: Platform, caller: SessionCaller, request: PageRequest): Page<Endpoint> {
+export function listEndpoints(core: Core, caller: SessionCaller, request: PageRequest): Page<Endpoint> {
   const its = query.selectFrom('webhook_endpoints').selectAll().where('organization_id', '=', caller.organizationId);
-  return platform.store.transact((tx) =>
+  return core.store.transact((tx) =>
     pageOf(tx, its, request, {
       by: { created_at: 'desc', id: 'desc' },
       keyOf: ({ created_at, id }) => [created_at, id],
@@ -81,8 +81,8 @@ export function listEndpoints(platform: Platform, caller: SessionCaller, request
 }
 
 /** Returns an endpoint of the caller's organization. Refuses any other id with WEBHOOK_ENDPOINT_NOT_FOUND. */
-export function readEndpoint(platform: Platform, caller: SessionCaller, id: string): Endpoint {
-  return platform.store.transact((tx) => ownEndpoint(tx, caller, id));
+export function readEndpoint(core: Core, caller: SessionCaller, id: string): Endpoint {
+  return core.store.transact((tx) => ownEndpoint(tx, caller, id));
 }
 
 /**
@@ -110,8 +110,8 @@ export function changeEndpoint(
 }
 
 /** Deletes an endpoint with its log. Refuses an unknown or foreign id with WEBHOOK_ENDPOINT_NOT_FOUND. */
-export function deleteEndpoint(platform: Platform, caller: SessionCaller, id: string): void {
-  platform.store.transact((tx) => {
+export function deleteEndpoint(core: Core, caller: SessionCaller, id: string): void {
+  core.store.transact((tx) => {
     ownEndpoint(tx, caller, id);
     tx.run(query.deleteFrom('webhook_deliveries').where('endpoint_id', '=', id));
     tx.run(query.deleteFrom('webhook_endpoints').where('id', '=', id));
@@ -123,10 +123,10 @@ export function deleteEndpoint(platform: Platform, caller: SessionCaller, id: st
  * Makes a new secret. The one before signs beside it for a day, and one before that no longer. Only this answer has the secret. Refuses
  * an unknown or foreign id with WEBHOOK_ENDPOINT_NOT_FOUND.
  */
-export function rotateSecret(platform: Platform, caller: SessionCaller, id: string): WithSecret {
-  const secret = newSecret(platform.ids);
-  return platform.store.transact((tx) => {
-    const changes = rotated(platform.encryption, ownEndpoint(tx, caller, id), secret, tx.now);
+export function rotateSecret(core: Core, caller: SessionCaller, id: string): WithSecret {
+  const secret = newSecret(core.ids);
+  return core.store.transact((tx) => {
+    const changes = rotated(core.encryption, ownEndpoint(tx, caller, id), secret, tx.now);
     tx.run(updateRows('webhook_endpoints', changes, { id }));
     recordWebhookAct(tx, caller, 'webhook.rotate_secret', id);
     return { endpoint: ownEndpoint(tx, caller, id), secret };

@@ -1,7 +1,7 @@
 import { compileOnce, listIn, query } from '../../store/sql.js';
 import { oncePer } from '../../store/remembered.js';
 import type { Store, Tx } from '../../store/store.js';
-import type { Platform } from '../system/platform.js';
+import type { Core } from '../system/platform.js';
 import type { Endpoint } from './endpoints.js';
 
 /** Most organizations that are looked at in one run. */
@@ -42,7 +42,7 @@ export class ChangedStreams {
 }
 
 /** Returns the changed streams of a control plane. */
-export const changedStreamsOf = oncePer((platform: Platform) => new ChangedStreams(platform.store));
+export const changedStreamsOf = oncePer((core: Core) => new ChangedStreams(core.store));
 
 const withEndpoints = compileOnce(() =>
   query.selectFrom('webhook_endpoints').select('organization_id').where('disabled_at', 'is', null),

@@ -1,7 +1,7 @@
 import type { SessionCaller } from '../../../domain/caller.js';
 import { NO_CAPS, type Caps } from '../../../domain/money/spend-cap.js';
 import { createApiKey, type ApiKeyDetails, type NewApiKey } from '../../organizations/keys/api-keys.js';
-import type { Platform } from '../../system/platform.js';
+import type { Core } from '../../system/platform.js';
 import { replaceCaps } from './spend-caps.js';
 
 /**
@@ -9,12 +9,12 @@ import { replaceCaps } from './spend-caps.js';
  * that they create, although only admins and the role billing change caps later: a cap gives a key less.
  */
 export function createCappedKey(
-  platform: Platform,
+  core: Core,
   caller: SessionCaller,
   { spend_caps, ...request }: NewApiKey & { spend_caps?: Partial<Caps> | null },
 ): { key: ApiKeyDetails; secret: string } {
-  return platform.store.transact((tx) => {
-    const made = createApiKey(platform, tx, caller, request);
+  return core.store.transact((tx) => {
+    const made = createApiKey(core, tx, caller, request);
     // A new key has used nothing that would have to be settled before.
     const owner = { organizationId: caller.organizationId, apiKeyId: made.key.id };
     if (!spend_caps) return made;

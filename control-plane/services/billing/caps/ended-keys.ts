@@ -3,7 +3,7 @@ import type { Row } from '../../../store/schema.js';
 import { compileOnce, query, sql } from '../../../store/sql.js';
 import type { Tx } from '../../../store/store.js';
 import { UNSETTLED } from '../../metering/meters.js';
-import type { Platform } from '../../system/platform.js';
+import type { Core } from '../../system/platform.js';
 
 /** How long a key stays that has ended and that nothing names. */
 export const KEPT_MS = DAY_MS;
@@ -23,7 +23,7 @@ const START: Place = { revoked_at: 0, id: '' };
  * who makes and revokes keys again and again fills no database. It looks at the oldest ones once a minute, and goes on at the next call
  * while there are more. Returns the number deleted.
  */
-export function keyPurgerOf({ store, clock }: Pick<Platform, 'store' | 'clock'>): () => number {
+export function keyPurgerOf({ store, clock }: Pick<Core, 'store' | 'clock'>): () => number {
   let dueAt = 0;
   let from = START;
   const wait = () => {

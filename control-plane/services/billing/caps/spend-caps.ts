@@ -12,7 +12,7 @@ import { undoStart } from '../../instances/release.js';
 import { transition } from '../../instances/transitions.js';
 import { settleSoon } from '../../metering/meters.js';
 import { recordAct } from '../../system/acts.js';
-import type { Platform } from '../../system/platform.js';
+import type { Core, Platform } from '../../system/platform.js';
 import { keepEarlierLimit } from '../limits/earlier-limits.js';
 import { checkExpected } from '../limits/expected-stops.js';
 import { settleOrganizations } from '../settle/settle.js';
@@ -30,8 +30,8 @@ interface Owner {
 }
 
 /** Returns the caps of the caller's organization, or of an API key of it. Refuses an unknown key with API_KEY_NOT_FOUND. */
-export function readSpendCaps(platform: Platform, caller: Caller, apiKeyId: string | null): CapDetails {
-  return platform.store.transact((tx) => describe(tx, ownerOf(tx, caller, apiKeyId)));
+export function readSpendCaps(core: Core, caller: Caller, apiKeyId: string | null): CapDetails {
+  return core.store.transact((tx) => describe(tx, ownerOf(tx, caller, apiKeyId)));
 }
 
 /**

@@ -9,7 +9,7 @@ import { recordAct } from '../../system/acts.js';
 import { recordAudit } from '../../system/audit.js';
 import { findInstance } from '../../instances/queries.js';
 import { pageFrom, type ListOrPage, type PageRequest } from '../../system/pages.js';
-import type { Platform } from '../../system/platform.js';
+import type { Core, Platform } from '../../system/platform.js';
 import { appendEntry } from './ledger.js';
 import { settleOrganizations } from '../settle/settle.js';
 
@@ -39,8 +39,8 @@ interface Sum {
 }
 
 /** Lists, for an operator, the ignored stops that are still charged or not fully credited, the oldest first. */
-export function listIgnoredStops(platform: Platform, request: PageRequest): ListOrPage<NamedStop> {
-  return platform.store.transact((tx) => {
+export function listIgnoredStops(core: Core, request: PageRequest): ListOrPage<NamedStop> {
+  return core.store.transact((tx) => {
     const { items, ...rest } = pageFrom(ignoredStops(tx), request, {
       by: { since: 'asc', instance_id: 'asc' },
       keyOf: ({ since, instance_id }) => [since, instance_id],

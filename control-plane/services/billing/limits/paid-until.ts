@@ -6,15 +6,15 @@ import { compileOnce, query, sql } from '../../../store/sql.js';
 import type { Tx } from '../../../store/store.js';
 import { getOrganization } from '../../organizations/organizations.js';
 import { findLiveRates, type LiveInstance } from '../../instances/queries.js';
-import type { Platform } from '../../system/platform.js';
+import type { Core } from '../../system/platform.js';
 import { findCaps } from './spend-check.js';
 
 /**
  * Returns, in ms from now, for how long the instances on a machine that run or will run are paid by their organizations' balances, within
  * their limits.
  */
-export function paidTimesOf(platform: Platform, machineId: string): PaidTime[] {
-  return platform.store.transact((tx) => {
+export function paidTimesOf(core: Core, machineId: string): PaidTime[] {
+  return core.store.transact((tx) => {
     const instances = findUpOrStarting(tx, machineId);
     const organizations = new Set(instances.map(({ organization_id }) => organization_id));
     const paid = new Map([...organizations].map((id) => [id, accountOf(tx, id)]));

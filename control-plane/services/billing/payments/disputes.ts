@@ -8,7 +8,7 @@ import { recordAct } from '../../system/acts.js';
 import { recordAudit } from '../../system/audit.js';
 import { instancesIn } from '../../instances/queries.js';
 import { considerRelease } from '../../instances/release.js';
-import type { Platform } from '../../system/platform.js';
+import type { Core } from '../../system/platform.js';
 
 /**
  * Opens or closes a payment dispute for an operator. While one is open, the organization's payments are frozen: nothing can be
@@ -17,13 +17,13 @@ import type { Platform } from '../../system/platform.js';
  * ORGANIZATION_NOT_FOUND.
  */
 export function setDisputed(
-  platform: Platform,
+  core: Core,
   operator: Operator,
   id: string,
   disputed: boolean,
   reason?: string,
 ): OrganizationRow {
-  return platform.store.transact((tx) => {
+  return core.store.transact((tx) => {
     const organization = getOrganization(tx, id);
     if (!disputed) {
       const open = query.updateTable('disputes').set({ state: 'lifted' }).where('organization_id', '=', id);

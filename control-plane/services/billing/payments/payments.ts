@@ -9,7 +9,7 @@ import { getOrganization } from '../../organizations/organizations.js';
 import { recordEvent } from '../../events/record.js';
 import { recordAct } from '../../system/acts.js';
 import { pageOf, type Page, type PageRequest } from '../../system/pages.js';
-import type { Platform } from '../../system/platform.js';
+import type { Core, Platform } from '../../system/platform.js';
 import { applyDisputeFreeze } from './disputes.js';
 import { appendEntry } from '../ledger/ledger.js';
 
@@ -72,8 +72,8 @@ export function applyEvent(platform: Platform, event: PaymentEvent): void {
 export type PaymentDetails = Payment & { position: number; organization_name: string | null };
 
 /** Lists payments for an operator, newest first, each with the amounts that the provider reported and those in the ledger. */
-export function listPayments(platform: Platform, request: PageRequest): Page<PaymentDetails> {
-  return platform.store.transact((tx) => {
+export function listPayments(core: Core, request: PageRequest): Page<PaymentDetails> {
+  return core.store.transact((tx) => {
     const rows = query
       .selectFrom('payments')
       .leftJoin('organizations', 'organizations.id', 'payments.organization_id')

@@ -2,7 +2,7 @@ import { DAY_MS } from '../../../../shared/time.js';
 import { Remembered, oncePer } from '../../../store/remembered.js';
 import { compileOnce, query } from '../../../store/sql.js';
 import type { Tx } from '../../../store/store.js';
-import type { Platform } from '../../system/platform.js';
+import type { Core } from '../../system/platform.js';
 
 /** The charges for the use of all machines on a day. */
 export interface RevenueDay {
@@ -17,21 +17,21 @@ export interface RevenueDay {
 const MOST_DAYS = 400;
 
 /** The sums of days, each remembered until a machine is charged for on that day: a day has a row for each machine. */
-export const revenueDays = oncePer((platform: Platform) => {
-  const { store } = platform;
+export const revenueDays = oncePer((core: Core) => {
+  const { store } = core;
   const days = new Remembered(store, MOST_DAYS, (day) => store.transact((tx) => sumOf(tx, Number(day))));
   store.onChange('machine_days', (day) => days.forget(day));
   return days;
 });
 
 /** Returns today, in UTC days since 1970. */
-export function today({ clock }: Pick<Platform, 'clock'>): number {
+export function today({ clock }: Pick<Core, 'clock'>): number {
   return Math.floor(clock.now() / DAY_MS);
 }
 
 /** Returns the sum of a day, given in UTC days since 1970. */
-export function revenueOfDay(platform: Platform, day: number): RevenueDay {
-  return revenueDays(platform).of(String(day)) ?? { day, gpu_micro: 0, disk_micro: 0, machines: 0 };
+export function revenueOfDay(core: Core, day: number): RevenueDay {
+  return revenueDays(core).of(String(day)) ?? { day, gpu_micro: 0, disk_micro: 0, machines: 0 };
 }
 
 function sumOf(tx: Tx, day: number): RevenueDay {

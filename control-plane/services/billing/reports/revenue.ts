@@ -1,6 +1,6 @@
 import { query } from '../../../store/sql.js';
 import { pageOf, type Order, type Page, type PageRequest } from '../../system/pages.js';
-import type { Platform } from '../../system/platform.js';
+import type { Core } from '../../system/platform.js';
 import { DAY_MS } from '../../../../shared/time.js';
 
 export interface RevenueRequest extends PageRequest {
@@ -22,8 +22,8 @@ export interface MachineDay {
  * Lists, for an operator, the charges by machine and UTC day of use, over the last `days` days, newest first. Days without charges
  * are left out.
  */
-export function listRevenue(platform: Platform, request: RevenueRequest): Page<MachineDay> {
-  return platform.store.transact((tx) => {
+export function listRevenue(core: Core, request: RevenueRequest): Page<MachineDay> {
+  return core.store.transact((tx) => {
     const first = Math.floor(tx.now / DAY_MS) - request.days + 1;
     return pageOf(tx, revenueOf(first, request), request, REVENUE_ORDER);
   });

@@ -6,18 +6,18 @@ import { query, sql } from '../../../store/sql.js';
 import type { Tx } from '../../../store/store.js';
 import { getOrganization } from '../../organizations/organizations.js';
 import { pageFrom, pageOf, type Order, type ListOrPage, type Page, type PageRequest } from '../../system/pages.js';
-import type { Platform } from '../../system/platform.js';
+import type { Core } from '../../system/platform.js';
 
 export type TransactionDetails = Row<'transactions'> & { position: number };
 
 /** Lists the ledger of any organization for an operator, like {@link listTransactions}. Refuses with ORGANIZATION_NOT_FOUND. */
 export function listTransactionsOf(
-  platform: Platform,
+  core: Core,
   organizationId: string,
   request: TransactionRequest,
 ): Page<TransactionDetails> {
-  platform.store.transact((tx) => getOrganization(tx, organizationId));
-  return listTransactions(platform, { organizationId }, request);
+  core.store.transact((tx) => getOrganization(tx, organizationId));
+  return listTransactions(core, { organizationId }, request);
 }
 
 export interface TransactionRequest extends PageRequest {
@@ -27,11 +27,11 @@ export interface TransactionRequest extends PageRequest {
 
 /** Lists an organization's ledger, newest entry first. The charges of an instance add up to its `spend_micro`. */
 export function listTransactions(
-  platform: Platform,
+  core: Core,
   { organizationId }: Pick<Caller, 'organizationId'>,
   request: TransactionRequest,
 ): Page<TransactionDetails> {
-  return platform.store.transact((tx) => pageOf(tx, transactionsOf(organizationId, request), request, LEDGER_ORDER));
+  return core.store.transact((tx) => pageOf(tx, transactionsOf(organizationId, request), request, LEDGER_ORDER));
 }
 
 /** The order of the index that the query uses. */
@@ -60,11 +60,11 @@ export interface DailySpend {
  * adds to the day of the use.
  */
 export function spendDaily(
-  platform: Platform,
+  core: Core,
   caller: Caller,
   { days, ...request }: PageRequest & { days: number },
 ): ListOrPage<DailySpend> {
-  const spent = platform.store.transact((tx) => spentIn(tx, caller.organizationId, days));
+  const spent = core.store.transact((tx) => spentIn(tx, caller.organizationId, days));
   return pageFrom(spent, request, { by: { date: 'asc' }, keyOf: ({ date }) => [date] });
 }
 

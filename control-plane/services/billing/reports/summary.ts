@@ -5,7 +5,7 @@ import { invalidField } from '../../../domain/refusal.js';
 import { compileOnce, listIn, query, sql } from '../../../store/sql.js';
 import type { Tx } from '../../../store/store.js';
 import { readCursor, writeCursor, type Page, type PageRequest } from '../../system/pages.js';
-import type { Platform } from '../../system/platform.js';
+import type { Core } from '../../system/platform.js';
 import { dateOf } from './statements.js';
 
 export const SUMMARY_GROUPS = ['instance', 'template', 'api_key', 'member', 'label', 'day'] as const;
@@ -50,8 +50,8 @@ type Position = { day: number; key: string } | null;
  * while there is a `next_cursor`: because a slice adds up 50 items and looks at 250 rows at most, it can have fewer items than the limit,
  * or none. Refuses with VALIDATION_FAILED a range that is reversed or longer than 366 days, and a cursor of another list.
  */
-export function summarySlice(platform: Platform, caller: Caller, request: SummaryRequest): Page<SummaryItem> {
-  return platform.store.transact((tx) => {
+export function summarySlice(core: Core, caller: Caller, request: SummaryRequest): Page<SummaryItem> {
+  return core.store.transact((tx) => {
     const { by, limit = SLICE_ITEMS } = request;
     const { range, position } = placeOf(tx, request);
     const most = Math.min(limit, SLICE_ITEMS);

@@ -4,7 +4,7 @@ import { Refusal } from '../../../domain/refusal.js';
 import { oncePer } from '../../../store/remembered.js';
 import { query, rowById } from '../../../store/sql.js';
 import type { Tx } from '../../../store/store.js';
-import type { Platform } from '../../system/platform.js';
+import type { Core } from '../../system/platform.js';
 import { checkFreshProof } from '../sessions/fresh-proof.js';
 import { addIdentity } from './identities.js';
 import { getIssuer } from './issuers.js';
@@ -28,18 +28,18 @@ export interface AssertedAccount {
 
 /** What companies have asserted, by the token in the address of a page. */
 export const assertedAccounts = oncePer(
-  ({ clock }: Platform) => new ShortLived<AssertedAccount>(clock, COMPANY_SIGN_IN_MS),
+  ({ clock }: Core) => new ShortLived<AssertedAccount>(clock, COMPANY_SIGN_IN_MS),
 );
 
-export function rememberAsserted(platform: Platform, asserted: AssertedAccount): string {
-  const token = platform.ids.hex(16);
-  assertedAccounts(platform).put(token, asserted);
+export function rememberAsserted(core: Core, asserted: AssertedAccount): string {
+  const token = core.ids.hex(16);
+  assertedAccounts(core).put(token, asserted);
   return token;
 }
 
 /** Returns what a company has asserted to this browser. Refuses with COMPANY_SIGN_IN_INVALID. */
-export function getAsserted(platform: Platform, token: string, browser: string | undefined): AssertedAccount {
-  const asserted = assertedAccounts(platform).get(token, browser);
+export function getAsserted(core: Core, token: string, browser: string | undefined): AssertedAccount {
+  const asserted = assertedAccounts(core).get(token, browser);
   if (asserted) return asserted;
   throw new Refusal(
     'COMPANY_SIGN_IN_INVALID',
@@ -48,8 +48,8 @@ export function getAsserted(platform: Platform, token: string, browser: string |
 }
 
 /** Removes an assertion once it is used. */
-export function useAsserted(platform: Platform, tx: Tx, token: string, { browser }: AssertedAccount): void {
-  tx.afterCommit(() => assertedAccounts(platform).take(token, browser));
+export function useAsserted(core: Core, tx: Tx, token: string, { browser }: AssertedAccount): void {
+  tx.afterCommit(() => assertedAccounts(core).take(token, browser));
 }
 
 /** Tells a page what would be linked: the company, its address of the person, and the account here. */
@@ -63,9 +63,9 @@ export interface Linkable {
 }
 
 /** Returns what would be linked. Refuses with COMPANY_SIGN_IN_INVALID. */
-export function describeAsserted(platform: Platform, token: string, browser: string | undefined): Linkable {
-  const { issuerId, userId, email, returnTo } = getAsserted(platform, token, browser);
-  return platform.store.transact((tx) => {
+export function describeAsserted(core: Core, token: string, browser: string | undefined): Linkable {
+  const { issuerId, userId, email, returnTo } = getAsserted(core, token, browser);
+  return core.store.transact((tx) => {
     const [issuer, user] = [getIssuer(tx, issuerId), tx.get(rowById('users', userId))];
     const isClaimable = user?.email_verified_at === null && user.is_operator === 0;
     return { company: issuer.name, email, account: user?.email ?? '', isClaimable, returnTo };
@@ -78,18 +78,18 @@ export function describeAsserted(platform: Platform, token: string, browser: str
  * ISSUER_NOT_FOUND, PROOF_REQUIRED and LIMIT_REACHED.
  */
 export function linkAsserted(
-  platform: Platform,
+  core: Core,
   caller: AccountCaller,
   { token, browser }: { token: string; browser: string | undefined },
 ): string | undefined {
-  const asserted = getAsserted(platform, token, browser);
+  const asserted = getAsserted(core, token, browser);
   checkIsFor(asserted, caller);
-  platform.store.transact((tx) => {
+  core.store.transact((tx) => {
     checkUnchanged(tx, asserted);
     checkFreshProof(tx, caller);
     addIdentity(tx, caller.userId, asserted);
     noteVerified(tx, caller, asserted);
-    useAsserted(platform, tx, token, asserted);
+    useAsserted(core, tx, token, asserted);
   });
   return asserted.returnTo;
 }
@@ -119,6 +119,6 @@ export function checkUnchanged(tx: Tx, { issuerId, issuer, email, isVerified }: 
 }
 
 /** Returns the user whose address a company has asserted to this browser, by the token in the address of a page; undefined: none. */
-export function userBeingLinked(platform: Platform, token: string, browser: string | undefined): string | undefined {
-  return assertedAccounts(platform).get(token, browser)?.userId;
+export function userBeingLinked(core: Core, token: string, browser: string | undefined): string | undefined {
+  return assertedAccounts(core).get(token, browser)?.userId;
 }

@@ -4,7 +4,7 @@ import type { Row } from '../../../store/schema.js';
 import { compileOnce, insertRow, query, sql, updateRows } from '../../../store/sql.js';
 import type { Tx } from '../../../store/store.js';
 import { newestFirst, pageOf, type Page, type PageRequest } from '../../system/pages.js';
-import type { Platform } from '../../system/platform.js';
+import type { Core } from '../../system/platform.js';
 import { checkFreshProof } from '../sessions/fresh-proof.js';
 import { checkLimit } from '../../system/row-limits.js';
 import { isPasswordOff } from './password-off.js';
@@ -13,8 +13,8 @@ import { isPasswordOff } from './password-off.js';
 export type Identity = Row<'identities'> & { issuer_id: string | null; issuer_name: string | null };
 
 /** Lists the caller's accounts at companies, newest first. */
-export function listIdentities(platform: Platform, { userId }: AccountCaller, request: PageRequest): Page<Identity> {
-  return platform.store.transact((tx) => {
+export function listIdentities(core: Core, { userId }: AccountCaller, request: PageRequest): Page<Identity> {
+  return core.store.transact((tx) => {
     const order = newestFirst<Identity>();
     const by = { 'identities.created_at': 'desc', 'identities.id': 'asc' } as const;
     return pageOf(tx, identitiesOf(userId), request, { ...order, by });
@@ -25,9 +25,9 @@ export function listIdentities(platform: Platform, { userId }: AccountCaller, re
  * Unlinks an account at a company. Refuses with IDENTITY_NOT_FOUND, PROOF_REQUIRED, and with LAST_SIGN_IN if the caller could not sign in any
  * more.
  */
-export function unlinkIdentity(platform: Platform, caller: AccountCaller, id: string): void {
+export function unlinkIdentity(core: Core, caller: AccountCaller, id: string): void {
   const { userId } = caller;
-  platform.store.transact((tx) => {
+  core.store.transact((tx) => {
     const identities = tx.all(identitiesOf(userId));
     const identity = identities.find((each) => each.id === id);
     if (!identity) throw new Refusal('IDENTITY_NOT_FOUND', 'you have no linked account with this id');

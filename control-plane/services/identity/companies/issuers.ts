@@ -15,7 +15,7 @@ import type { Encryption } from '../../secrets/encryption.js';
 import { recordAct } from '../../system/acts.js';
 import { recordAudit } from '../../system/audit.js';
 import { newestFirst, pageOf, type Page, type PageRequest } from '../../system/pages.js';
-import type { Platform } from '../../system/platform.js';
+import type { Core } from '../../system/platform.js';
 import { checkLimit } from '../../system/row-limits.js';
 import { getOrganization } from '../../organizations/organizations.js';
 
@@ -44,8 +44,8 @@ export type IssuerRow = Row<'issuers'>;
 export type Issuer = IssuerRow & { domains: IssuerDomain[] };
 
 /** Lists the issuers for an operator, newest first. */
-export function listIssuers(platform: Platform, request: PageRequest): Page<Issuer> {
-  return platform.store.transact((tx) => {
+export function listIssuers(core: Core, request: PageRequest): Page<Issuer> {
+  return core.store.transact((tx) => {
     const { items, ...rest } = pageOf(tx, query.selectFrom('issuers').selectAll(), request, newestFirst());
     return { ...rest, items: items.map((row) => withDomains(tx, row)) };
   });
@@ -55,9 +55,9 @@ export function listIssuers(platform: Platform, request: PageRequest): Page<Issu
  * Adds an issuer, or replaces the settings of the one with this id, for an operator. Refuses with ORGANIZATION_NOT_FOUND, ISSUER_TAKEN,
  * VALIDATION_FAILED and LIMIT_REACHED.
  */
-export function setIssuer(platform: Platform, operator: Operator, id: string, settings: IssuerSettings): Issuer {
-  return platform.store.transact((tx) => {
-    const columns = columnsOf(platform.encryption, settings);
+export function setIssuer(core: Core, operator: Operator, id: string, settings: IssuerSettings): Issuer {
+  return core.store.transact((tx) => {
+    const columns = columnsOf(core.encryption, settings);
     const known = tx.get(rowById('issuers', id));
     if (!known) checkLimit(tx, 'issuers', query.selectFrom('issuers').select('id'));
     checkUrlIsFree(tx, id, columns.url);
@@ -71,14 +71,14 @@ export function setIssuer(platform: Platform, operator: Operator, id: string, se
 
 /** Changes settings of an issuer for an operator; the domains are replaced as a whole. Refuses like {@link setIssuer}, and with ISSUER_NOT_FOUND. */
 export function changeIssuer(
-  platform: Platform,
+  core: Core,
   operator: Operator,
   id: string,
   { domains, ...changes }: Partial<IssuerSettings>,
 ): Issuer {
-  return platform.store.transact((tx) => {
+  return core.store.transact((tx) => {
     getIssuer(tx, id);
-    const columns = columnsOf(platform.encryption, changes);
+    const columns = columnsOf(core.encryption, changes);
     if (columns.url !== undefined) checkUrlIsFree(tx, id, columns.url);
     if (Object.keys(columns).length > 0) tx.run(updateRows('issuers', columns, { id }));
     if (domains) setDomains(tx, id, domains);
@@ -91,8 +91,8 @@ export function changeIssuer(
  * Removes an issuer for an operator: nobody signs in with it any more. Linked accounts stay, and so do sessions. Refuses with
  * ISSUER_NOT_FOUND.
  */
-export function removeIssuer(platform: Platform, operator: Operator, id: string): void {
-  platform.store.transact((tx) => {
+export function removeIssuer(core: Core, operator: Operator, id: string): void {
+  core.store.transact((tx) => {
     const { name, url, domains } = getIssuer(tx, id);
     tx.run(query.deleteFrom('issuers').where('id', '=', id));
     recordDomains(tx, domains, []);
@@ -108,8 +108,8 @@ export function getIssuer(tx: Tx, id: string): Issuer {
 }
 
 /** Returns the issuer that may assert the domain of an e-mail address. Refuses with ISSUER_NOT_FOUND. */
-export function findIssuerFor(platform: Platform, email: string): IssuerRow {
-  return platform.store.transact((tx) => {
+export function findIssuerFor(core: Core, email: string): IssuerRow {
+  return core.store.transact((tx) => {
     const issuer = tx.get(issuerOfDomain({ domain: domainOf(email) ?? '' }));
     if (!issuer) throw issuerNotFound();
     return issuer;
@@ -117,12 +117,12 @@ export function findIssuerFor(platform: Platform, email: string): IssuerRow {
 }
 
 /** Tells whether any company can sign in. */
-export function hasIssuers({ store }: Platform): boolean {
+export function hasIssuers({ store }: Core): boolean {
   return store.transact((tx) => tx.get(query.selectFrom('issuers').select('id').limit(1)) !== undefined);
 }
 
 /** Returns the names and ids of the issuers that the page to sign in names, by name. */
-export function listedIssuers({ store }: Platform): Pick<IssuerRow, 'id' | 'name'>[] {
+export function listedIssuers({ store }: Core): Pick<IssuerRow, 'id' | 'name'>[] {
   return store
     .transact((tx) => tx.all(query.selectFrom('issuers').select(['id', 'name', 'is_listed'])))
     .filter(({ is_listed }) => is_listed === 1)
@@ -130,7 +130,7 @@ export function listedIssuers({ store }: Platform): Pick<IssuerRow, 'id' | 'name
 }
 
 /** Returns what is needed to ask an issuer. Refuses with ISSUER_UNAVAILABLE if its secret was lost. */
-export function accessTo({ encryption }: Pick<Platform, 'encryption'>, issuer: IssuerRow): IssuerAccess {
+export function accessTo({ encryption }: Pick<Core, 'encryption'>, issuer: IssuerRow): IssuerAccess {
   const { id, url, client_id, client_secret_encrypted } = issuer;
   if (!client_secret_encrypted)
     throw new Refusal('ISSUER_UNAVAILABLE', 'the operator has to give the secret for this sign-in again');

@@ -5,7 +5,7 @@ import { Refusal } from '../../../domain/refusal.js';
 import { mayTake } from '../../../domain/shared-total.js';
 import { compileOnce, insertRow, query, sql } from '../../../store/sql.js';
 import type { Tx } from '../../../store/store.js';
-import type { Platform } from '../../system/platform.js';
+import type { Core, Platform } from '../../system/platform.js';
 import { changeCode, findByUserCode, findTypedIn, getTypedIn, invalidCode, type DeviceCode } from './device-codes.js';
 import { checkFreshProof } from '../sessions/fresh-proof.js';
 import { networkOfSession } from '../sessions/sessions.js';
@@ -66,8 +66,8 @@ export function typedDeviceRequest(platform: Platform, caller: AccountCaller): D
  * Lets a program sign in as the caller. Refuses with DEVICE_CODE_INVALID, and with PROOF_REQUIRED if the caller has proven who it is more
  * than 15 minutes ago.
  */
-export function approveDevice(platform: Platform, caller: AccountCaller, id: string): void {
-  platform.store.transact((tx) => {
+export function approveDevice(core: Core, caller: AccountCaller, id: string): void {
+  core.store.transact((tx) => {
     const code = getTypedIn(tx, caller.sessionId, id);
     checkFreshProof(tx, caller);
     changeCode(tx, code.id, { state: 'approved' });
@@ -75,8 +75,8 @@ export function approveDevice(platform: Platform, caller: AccountCaller, id: str
 }
 
 /** Refuses a program whose code was typed in the caller's session. Refuses with DEVICE_CODE_INVALID. */
-export function denyDevice(platform: Platform, { sessionId }: AccountCaller, id: string): void {
-  platform.store.transact((tx) => changeCode(tx, getTypedIn(tx, sessionId, id).id, { state: 'denied' }));
+export function denyDevice(core: Core, { sessionId }: AccountCaller, id: string): void {
+  core.store.transact((tx) => changeCode(tx, getTypedIn(tx, sessionId, id).id, { state: 'denied' }));
 }
 
 /** A session shows one request at a time, so that the approval is for the one that is shown. */

@@ -2,19 +2,19 @@ import { Refusal } from '../../../domain/refusal.js';
 import type { Row } from '../../../store/schema.js';
 import { compileOnce, query, sql, updateRows } from '../../../store/sql.js';
 import type { Tx } from '../../../store/store.js';
-import type { Platform } from '../../system/platform.js';
+import type { Core } from '../../system/platform.js';
 import { hashToken } from '../../secrets/tokens.js';
 
 export type DeviceCode = Row<'device_codes'>;
 
 /** Returns what is stored of a code that a person types. */
-export function hashUserCode({ encryption }: Pick<Platform, 'encryption'>, code: string): Buffer {
+export function hashUserCode({ encryption }: Pick<Core, 'encryption'>, code: string): Buffer {
   return encryption.authenticate('device.user_code', code);
 }
 
 /** Returns the open request with the code that a person has typed. */
-export function findByUserCode(platform: Platform, tx: Tx, code: string): DeviceCode | undefined {
-  return tx.get(byUserCode({ hash: hashUserCode(platform, code), now: tx.now }));
+export function findByUserCode(core: Core, tx: Tx, code: string): DeviceCode | undefined {
+  return tx.get(byUserCode({ hash: hashUserCode(core, code), now: tx.now }));
 }
 
 /** Returns the request of the program that has this code; undefined also once it has expired. */

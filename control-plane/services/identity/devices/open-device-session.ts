@@ -6,7 +6,7 @@ import type { Row } from '../../../store/schema.js';
 import { oncePer } from '../../../store/remembered.js';
 import { query, rowById } from '../../../store/sql.js';
 import type { Tx } from '../../../store/store.js';
-import type { Platform } from '../../system/platform.js';
+import type { Core, Platform } from '../../system/platform.js';
 import { firstOrganization } from '../users/users.js';
 import type { SignedIn } from '../sign-in/sign-in.js';
 import { findByDeviceCode, type DeviceCode } from './device-codes.js';
@@ -69,4 +69,4 @@ class PollPace {
   }
 }
 
-const paceOf = oncePer(({ clock }: Platform) => new PollPace(clock));
+const paceOf = oncePer(({ clock }: Core) => new PollPace(clock));

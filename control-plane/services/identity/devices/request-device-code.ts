@@ -10,7 +10,7 @@ import { Refusal } from '../../../domain/refusal.js';
 import { mayTake } from '../../../domain/shared-total.js';
 import { compileOnce, insertRow, query, sql } from '../../../store/sql.js';
 import type { Tx } from '../../../store/store.js';
-import type { Platform } from '../../system/platform.js';
+import type { Core } from '../../system/platform.js';
 import { hashUserCode } from './device-codes.js';
 import type { SessionOrigin } from '../sessions/sessions.js';
 import { hashToken } from '../../secrets/tokens.js';
@@ -30,16 +30,16 @@ export interface NewDeviceCode {
  * Begins the sign-in of a program that calls its session `name`. Refuses with RATE_LIMITED while too many codes of its network, or of all
  * networks, are open: see `mayTake`.
  */
-export function requestDeviceCode(platform: Platform, name: string, { network, device }: SessionOrigin): NewDeviceCode {
-  const deviceCode = `dev_${platform.ids.hex(32)}`;
-  return platform.store.transact((tx) => {
+export function requestDeviceCode(core: Core, name: string, { network, device }: SessionOrigin): NewDeviceCode {
+  const deviceCode = `dev_${core.ids.hex(32)}`;
+  return core.store.transact((tx) => {
     checkOpenCodes(tx, network);
-    const userCode = unusedCode(platform, tx);
+    const userCode = unusedCode(core, tx);
     tx.run(
       insertRow('device_codes', {
         id: tx.id(),
         device_hash: hashToken(deviceCode),
-        user_hash: hashUserCode(platform, userCode),
+        user_hash: hashUserCode(core, userCode),
         name,
         device,
         network,
@@ -55,10 +55,10 @@ export function requestDeviceCode(platform: Platform, name: string, { network, d
   });
 }
 
-function unusedCode(platform: Platform, tx: Tx): string {
+function unusedCode(core: Core, tx: Tx): string {
   for (;;) {
-    const code = userCodeFrom(platform.ids.hex(16));
-    if (!tx.get(withUserCode({ hash: hashUserCode(platform, code) }))) return code;
+    const code = userCodeFrom(core.ids.hex(16));
+    if (!tx.get(withUserCode({ hash: hashUserCode(core, code) }))) return code;
   }
 }
 

@@ -3,7 +3,7 @@ import { Refusal } from '../../../domain/refusal.js';
 import { REQUEST_TRIES } from '../../../domain/identity/second-factor.js';
 import { compileOnce, query, rowById } from '../../../store/sql.js';
 import type { Tx } from '../../../store/store.js';
-import type { Platform } from '../../system/platform.js';
+import type { Core, Platform } from '../../system/platform.js';
 import {
   addFactorRequest,
   countTry,
@@ -30,29 +30,29 @@ export interface TotpEnrolment {
 }
 
 /** Begins to add an authenticator app. Refuses with PROOF_REQUIRED. */
-export function beginTotp(platform: Platform, caller: AccountCaller): TotpEnrolment {
-  return platform.store.transact((tx) => {
+export function beginTotp(core: Core, caller: AccountCaller): TotpEnrolment {
+  return core.store.transact((tx) => {
     checkFreshProof(tx, caller);
-    const secret = newTotpSecret(platform.ids);
-    const secret_encrypted = platform.encryption.encrypt('totp.secret', secret);
+    const secret = newTotpSecret(core.ids);
+    const secret_encrypted = core.encryption.encrypt('totp.secret', secret);
     const { userId, sessionId } = caller;
     const begun = { purpose: 'add_totp' as const, user_id: userId, session_id: sessionId, secret_encrypted };
-    return enrolmentOf(platform, caller, addFactorRequest(tx, begun));
+    return enrolmentOf(core, caller, addFactorRequest(tx, begun));
   });
 }
 
 /** Returns an authenticator app that the caller is adding in this session, to show it again; undefined: there is none with this id. */
-export function findTotp(platform: Platform, caller: AccountCaller, id: string): TotpEnrolment | undefined {
-  const request = platform.store.transact((tx) => openTotp(tx, caller, id));
-  return request && enrolmentOf(platform, caller, request);
+export function findTotp(core: Core, caller: AccountCaller, id: string): TotpEnrolment | undefined {
+  const request = core.store.transact((tx) => openTotp(tx, caller, id));
+  return request && enrolmentOf(core, caller, request);
 }
 
-function enrolmentOf(platform: Platform, { email }: AccountCaller, request: FactorRequest): TotpEnrolment {
-  const secret = secretOf(platform, request);
+function enrolmentOf(core: Core, { email }: AccountCaller, request: FactorRequest): TotpEnrolment {
+  const secret = secretOf(core, request);
   return { id: request.id, secret, uri: totpUri(secret, email), expiresAt: request.expires_at };
 }
 
-function secretOf({ encryption }: Platform, { secret_encrypted }: FactorRequest): string {
+function secretOf({ encryption }: Core, { secret_encrypted }: FactorRequest): string {
   if (secret_encrypted === null) throw new Error('this enrolment has no secret');
   return encryption.decrypt('totp.secret', secret_encrypted) as string;
 }

@@ -7,7 +7,7 @@ import type { Tx } from '../../../store/store.js';
 import { recordAct } from '../../system/acts.js';
 import { recordAudit } from '../../system/audit.js';
 import { pageOf, type Page, type PageRequest } from '../../system/pages.js';
-import type { Platform } from '../../system/platform.js';
+import type { Core, Platform } from '../../system/platform.js';
 import { tellFactor } from './factor-mails.js';
 import { hasFactor } from '../sessions/fresh-proof.js';
 import { forgetFactorsOf, type FactorRemoval } from './second-factors.js';
@@ -45,8 +45,8 @@ export function askForRemoval(platform: Platform, operator: Operator, userId: st
 }
 
 /** Lists, for an operator, the removals that have not taken effect, the next one first. */
-export function listRemovals(platform: Platform, request: PageRequest): Page<RemovalDetails> {
-  return platform.store.transact((tx) =>
+export function listRemovals(core: Core, request: PageRequest): Page<RemovalDetails> {
+  return core.store.transact((tx) =>
     pageOf(tx, removals(), request, {
       by: { effective_at: 'asc', user_id: 'asc' },
       keyOf: ({ effective_at, user_id }) => [effective_at, user_id],
@@ -55,8 +55,8 @@ export function listRemovals(platform: Platform, request: PageRequest): Page<Rem
 }
 
 /** Cancels, for an operator, a removal. Refuses with REMOVAL_NOT_FOUND. */
-export function cancelRemovalOf(platform: Platform, operator: Operator, userId: string): void {
-  platform.store.transact((tx) => {
+export function cancelRemovalOf(core: Core, operator: Operator, userId: string): void {
+  core.store.transact((tx) => {
     if (!endRemoval(tx, userId))
       throw new Refusal('REMOVAL_NOT_FOUND', "nobody has asked for the removal of this user's second factors");
     recordRemoval(tx, userId, anOperator(null), 'member.second_factor_removal_cancel');
@@ -65,8 +65,8 @@ export function cancelRemovalOf(platform: Platform, operator: Operator, userId: 
 }
 
 /** Cancels the removal of the caller's own factors, if there is one. */
-export function cancelOwnRemoval(platform: Platform, { userId, email }: AccountCaller): void {
-  platform.store.transact((tx) => {
+export function cancelOwnRemoval(core: Core, { userId, email }: AccountCaller): void {
+  core.store.transact((tx) => {
     if (endRemoval(tx, userId))
       recordRemoval(tx, userId, userActor(userId, email), 'member.second_factor_removal_cancel');
   });

@@ -8,7 +8,7 @@ import { Refusal } from '../../../domain/refusal.js';
 import type { Row } from '../../../store/schema.js';
 import { compileOnce, insertRow, query, sql, updateRows } from '../../../store/sql.js';
 import type { Tx } from '../../../store/store.js';
-import type { Platform } from '../../system/platform.js';
+import type { Core } from '../../system/platform.js';
 import { hashToken } from '../../secrets/tokens.js';
 
 export type FactorRequest = Row<'factor_requests'>;
@@ -36,12 +36,12 @@ export function endFactorRequestsOf(tx: Tx, userId: string): void {
 }
 
 /** Returns 256 random bits in base64url: what a passkey signs. */
-export function newChallenge({ ids }: Pick<Platform, 'ids'>): string {
+export function newChallenge({ ids }: Pick<Core, 'ids'>): string {
   return Buffer.from(ids.hex(32), 'hex').toString('base64url');
 }
 
 /** Returns a new token with which a sign-in goes on, and its hash. */
-export function newFactorToken({ ids }: Pick<Platform, 'ids'>): { token: string; token_hash: string } {
+export function newFactorToken({ ids }: Pick<Core, 'ids'>): { token: string; token_hash: string } {
   const token = TOKEN_PREFIX + ids.hex(32);
   return { token, token_hash: hashToken(token) };
 }

@@ -4,21 +4,21 @@ import { Refusal } from '../../../domain/refusal.js';
 import { query } from '../../../store/sql.js';
 import type { Tx } from '../../../store/store.js';
 import { recordAct } from '../../system/acts.js';
-import type { Platform } from '../../system/platform.js';
+import type { Core } from '../../system/platform.js';
 import { checkFreshProof } from '../sessions/fresh-proof.js';
 import { getOrganization } from '../../organizations/organizations.js';
 
 /** Returns since when the organization of the caller demands a second factor of its members; null: it does not. */
-export function requirementOf(platform: Platform, { organizationId }: { organizationId: string }): number | null {
-  return platform.store.transact((tx) => getOrganization(tx, organizationId).second_factor_since);
+export function requirementOf(core: Core, { organizationId }: { organizationId: string }): number | null {
+  return core.store.transact((tx) => getOrganization(tx, organizationId).second_factor_since);
 }
 
 /**
  * Demands, for an admin, a second factor of all members, or ends that. The admin must have given one in this session. API keys go on.
  * Refuses with SECOND_FACTOR_REQUIRED and PROOF_REQUIRED.
  */
-export function setRequirement(platform: Platform, caller: SessionCaller, isRequired: boolean): number | null {
-  return platform.store.transact((tx) => {
+export function setRequirement(core: Core, caller: SessionCaller, isRequired: boolean): number | null {
+  return core.store.transact((tx) => {
     const { id, second_factor_since } = getOrganization(tx, caller.organizationId);
     if ((second_factor_since !== null) === isRequired) return second_factor_since;
     if (isRequired) checkHasGiven(tx, caller);

@@ -2,7 +2,7 @@ import { Refusal } from '../../../domain/refusal.js';
 import type { FactorKind } from '../../../domain/identity/second-factor.js';
 import { compileOnce, query, sql, updateRows } from '../../../store/sql.js';
 import type { Tx } from '../../../store/store.js';
-import type { Platform } from '../../system/platform.js';
+import type { Core, Platform } from '../../system/platform.js';
 import { countGuess, uncountGuess } from './factor-guesses.js';
 import { verifyUse, type PasskeyAnswer } from './passkeys.js';
 import { useRecoveryCode } from './recovery-codes.js';
@@ -40,7 +40,7 @@ export async function examineFactor(
 }
 
 /** Uses up a code of an authenticator app, and every earlier one. Returns false if it is not the code of this time, or was used. */
-function useCode({ encryption }: Platform, tx: Tx, userId: string, code: string): boolean {
+function useCode({ encryption }: Core, tx: Tx, userId: string, code: string): boolean {
   for (const { id, secret_encrypted, last_step } of tx.all(totpsOf({ userId }))) {
     if (secret_encrypted === null || last_step === null) continue;
     // Null: its secret is lost.

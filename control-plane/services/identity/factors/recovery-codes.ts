@@ -1,14 +1,14 @@
 import { RECOVERY_CODES } from '../../../domain/identity/second-factor.js';
 import { compileOnce, insertRow, query } from '../../../store/sql.js';
 import type { Tx } from '../../../store/store.js';
-import type { Platform } from '../../system/platform.js';
+import type { Core } from '../../system/platform.js';
 import { hashToken } from '../../secrets/tokens.js';
 
 /** 80 bits: nobody guesses one, so a fast hash is enough. */
 const CODE_BYTES = 10;
 
 /** Makes ten recovery codes of a user, instead of those before. Only this answer has them: four times five hexadecimal digits each. */
-export function makeRecoveryCodes({ ids }: Pick<Platform, 'ids'>, tx: Tx, userId: string): string[] {
+export function makeRecoveryCodes({ ids }: Pick<Core, 'ids'>, tx: Tx, userId: string): string[] {
   forgetRecoveryCodes(tx, userId);
   return Array.from({ length: RECOVERY_CODES }, () => {
     const digits = ids.hex(CODE_BYTES);

@@ -6,7 +6,7 @@ import { compileOnce, insertRow, query, rowById } from '../../../store/sql.js';
 import type { Tx } from '../../../store/store.js';
 import type { Encryption } from '../../secrets/encryption.js';
 import { newestFirst, pageOf, type Page, type PageRequest } from '../../system/pages.js';
-import type { Platform } from '../../system/platform.js';
+import type { Core, Platform } from '../../system/platform.js';
 import { checkFreshProof, hasFactor, noteProof } from '../sessions/fresh-proof.js';
 import { endFactorRequestsOf } from './factor-requests.js';
 import { kindsOf } from './give-factor.js';
@@ -20,28 +20,28 @@ export type SecondFactor = Pick<Row<'second_factors'>, 'id' | 'kind' | 'name' | 
 export type FactorRemoval = Row<'factor_removals'>;
 
 /** Lists the second factors of the caller, newest first. */
-export function listFactors(platform: Platform, caller: AccountCaller, request: PageRequest): Page<SecondFactor> {
+export function listFactors(core: Core, caller: AccountCaller, request: PageRequest): Page<SecondFactor> {
   const own = query
     .selectFrom('second_factors')
     .select(['id', 'kind', 'name', 'created_at', 'last_used_at'])
     .where('user_id', '=', caller.userId);
-  return platform.store.transact((tx) => pageOf(tx, own, request, newestFirst()));
+  return core.store.transact((tx) => pageOf(tx, own, request, newestFirst()));
 }
 
 /** Returns how many recovery codes the caller has left, and the removal that an operator has asked for. */
 export function describeFactors(
-  platform: Platform,
+  core: Core,
   { userId }: AccountCaller,
 ): { codesLeft: number; removal: FactorRemoval | undefined } {
-  return platform.store.transact((tx) => ({
+  return core.store.transact((tx) => ({
     codesLeft: countRecoveryCodes(tx, userId),
     removal: tx.get(removalOf({ userId })),
   }));
 }
 
 /** Returns which kinds of second factors the caller has. */
-export function factorKinds(platform: Platform, { userId }: AccountCaller): FactorKind[] {
-  return platform.store.transact((tx) => kindsOf(tx, userId));
+export function factorKinds(core: Core, { userId }: AccountCaller): FactorKind[] {
+  return core.store.transact((tx) => kindsOf(tx, userId));
 }
 
 /** A factor that was added; with the first one come recovery codes, which only this answer has. */
@@ -92,15 +92,15 @@ export function removeFactor(platform: Platform, caller: AccountCaller, id: stri
 }
 
 /** Makes ten recovery codes of the caller, instead of those before. Refuses with FACTOR_NOT_FOUND and PROOF_REQUIRED. */
-export function renewRecoveryCodes(platform: Platform, caller: AccountCaller): string[] {
-  return platform.store.transact((tx) => {
+export function renewRecoveryCodes(core: Core, caller: AccountCaller): string[] {
+  return core.store.transact((tx) => {
     if (!hasFactor(tx, caller.userId))
       throw new Refusal(
         'FACTOR_NOT_FOUND',
         'you have no second factor, so recovery codes are of no use; add one first',
       );
     checkFreshProof(tx, caller);
-    return makeRecoveryCodes(platform, tx, caller.userId);
+    return makeRecoveryCodes(core, tx, caller.userId);
   });
 }
 

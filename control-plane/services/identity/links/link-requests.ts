@@ -13,7 +13,7 @@ import { mayTake } from '../../../domain/shared-total.js';
 import type { Row } from '../../../store/schema.js';
 import { compileOnce, insertRow, query, sql, updateRows } from '../../../store/sql.js';
 import type { Tx } from '../../../store/store.js';
-import type { Platform } from '../../system/platform.js';
+import type { Core } from '../../system/platform.js';
 import { hashToken } from '../../secrets/tokens.js';
 
 export type LinkRequest = Row<'link_requests'>;
@@ -62,10 +62,7 @@ export function addRequest(tx: Tx, request: NewRequest): LinkRequest {
 }
 
 /** Returns a new token for a link, which only the mail or the answer has. */
-export function newLinkToken(
-  { ids }: Pick<Platform, 'ids'>,
-  purpose: LinkPurpose,
-): { token: string; token_hash: string } {
+export function newLinkToken({ ids }: Pick<Core, 'ids'>, purpose: LinkPurpose): { token: string; token_hash: string } {
   const token = LINK_PREFIX[purpose] + ids.hex(32);
   return { token, token_hash: hashToken(token) };
 }

@@ -6,7 +6,7 @@ import { query, sql, updateRows } from '../../../store/sql.js';
 import { recordEvent } from '../../events/record.js';
 import { recordAct } from '../../system/acts.js';
 import { recordAudit } from '../../system/audit.js';
-import type { Platform } from '../../system/platform.js';
+import type { Core } from '../../system/platform.js';
 import { endPreparedBy } from '../../organizations/prepared.js';
 import { getUser, membershipsOf, type UserDetails } from '../users/users.js';
 
@@ -15,13 +15,13 @@ import { getUser, membershipsOf, type UserDetails } from '../users/users.js';
  * on. Does nothing if it is so already. Refuses with USER_NOT_FOUND, and with LAST_OPERATOR to leave no operator.
  */
 export function setOperator(
-  platform: Platform,
+  core: Core,
   operator: Operator,
   id: string,
   isOperator: boolean,
   reason: string,
 ): UserDetails {
-  return platform.store.transact((tx) => {
+  return core.store.transact((tx) => {
     const user = getUser(tx, id);
     if ((user.is_operator === 1) === isOperator) return user;
     const operators = query.selectFrom('users').select('id').where('is_operator', '=', sql.lit(1));
@@ -42,12 +42,12 @@ export function setOperator(
  * with USER_NOT_FOUND.
  */
 export function endSessions(
-  platform: Platform,
+  core: Core,
   operator: Operator,
   id: string,
   { reason, revoke_api_keys }: { reason: string; revoke_api_keys: boolean },
 ): { sessions: number; api_keys: number } {
-  return platform.store.transact((tx) => {
+  return core.store.transact((tx) => {
     getUser(tx, id);
     const by = anOperator(reason);
     const sessions = tx.run(query.deleteFrom('sessions').where('user_id', '=', id));

@@ -7,7 +7,7 @@ import type { Tx } from '../../../store/store.js';
 import { forgetMailsOf } from '../../mail/outbox.js';
 import { recordAudit } from '../../system/audit.js';
 import { newestFirst, pageOf, type Page, type PageRequest } from '../../system/pages.js';
-import type { Platform } from '../../system/platform.js';
+import type { Core } from '../../system/platform.js';
 import { revokeKeysOf } from '../../organizations/keys/api-keys.js';
 import { forgetIdentitiesOf } from '../companies/identities.js';
 import { forgetLinksOf } from '../links/link-requests.js';
@@ -21,21 +21,18 @@ import { getUser, membershipsOf, type UserDetails } from '../users/users.js';
 const BY_REMOVAL = anOperator('the account was removed');
 
 /** Lists, for an operator, the users with an account, newest first, or only the one with this e-mail address. */
-export function listUsers(
-  platform: Platform,
-  { email, ...request }: PageRequest & { email?: string },
-): Page<UserDetails> {
+export function listUsers(core: Core, { email, ...request }: PageRequest & { email?: string }): Page<UserDetails> {
   let users = query
     .selectFrom('users')
     .select(['id', 'email', 'name', 'is_operator', 'created_at'])
     .where('email', 'not like', REMOVED_EMAILS);
   if (email !== undefined) users = users.where('email', '=', email);
-  return platform.store.transact((tx) => pageOf(tx, users, request, newestFirst()));
+  return core.store.transact((tx) => pageOf(tx, users, request, newestFirst()));
 }
 
 /** Lists an organization's members for an operator, in the order in which they joined. Refuses with ORGANIZATION_NOT_FOUND. */
-export function listUsersOf(platform: Platform, organizationId: string, request: PageRequest): Page<Member> {
-  return platform.store.transact((tx) => {
+export function listUsersOf(core: Core, organizationId: string, request: PageRequest): Page<Member> {
+  return core.store.transact((tx) => {
     const { id } = getOrganization(tx, organizationId);
     return pageOf(tx, membersOf(id), request, MEMBER_ORDER);
   });
@@ -46,8 +43,8 @@ export function listUsersOf(platform: Platform, organizationId: string, request:
  * that it created, because the user knows them. The e-mail address becomes free again. Instances belong to the organizations and
  * stay. Refuses with USER_NOT_FOUND, OWN_ACCOUNT, and with LAST_ADMIN if an organization that has instances would have no admin.
  */
-export function removeUser(platform: Platform, operator: Operator, id: string): void {
-  platform.store.transact((tx) => {
+export function removeUser(core: Core, operator: Operator, id: string): void {
+  core.store.transact((tx) => {
     const user = getUser(tx, id);
     if (id === operator.userId)
       throw new Refusal('OWN_ACCOUNT', 'this is your own account; ask another operator to remove it');

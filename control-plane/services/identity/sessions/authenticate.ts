@@ -5,7 +5,7 @@ import { Refusal } from '../../../domain/refusal.js';
 import { Remembered, oncePer } from '../../../store/remembered.js';
 import { query } from '../../../store/sql.js';
 import type { Tx } from '../../../store/store.js';
-import type { Platform } from '../../system/platform.js';
+import type { Core, Platform } from '../../system/platform.js';
 import { isAllowedAddress, readAllowedAddresses } from '../../organizations/keys/allowed-addresses.js';
 import { findSession, prolongSession, type FoundSession } from './sessions.js';
 import { hashToken } from '../../secrets/tokens.js';
@@ -82,7 +82,7 @@ export function identifyCaller(
  * Calls `listener` when what a credential may do can have changed, with the hash of its token, or the id of its user
  * or organization.
  */
-export function onCredentialChange({ store }: Pick<Platform, 'store'>, listener: (key: string) => void): void {
+export function onCredentialChange({ store }: Pick<Core, 'store'>, listener: (key: string) => void): void {
   for (const table of ['api_keys', 'sessions', 'memberships', 'users', 'organizations'] as const)
     store.onChange(table, listener);
 }

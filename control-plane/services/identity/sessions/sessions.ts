@@ -5,7 +5,7 @@ import type { Row } from '../../../store/schema.js';
 import { compileOnce, insertRow, query, rowById } from '../../../store/sql.js';
 import { StoreUnavailable, type Tx } from '../../../store/store.js';
 import { newestFirst, pageOf, type Page, type PageRequest } from '../../system/pages.js';
-import type { Platform } from '../../system/platform.js';
+import type { Core, Platform } from '../../system/platform.js';
 import { LIMITS } from '../../system/row-limits.js';
 import { linksOf } from './session-links.js';
 import { hashToken } from '../../secrets/tokens.js';
@@ -118,16 +118,16 @@ export function networkOfSession({ lastUsed }: Pick<Platform, 'lastUsed'>, tx: T
 }
 
 /** Ends a session of the caller, also the one that it uses. Refuses with SESSION_NOT_FOUND. */
-export function endSession(platform: Platform, caller: AccountCaller, id: string): void {
-  platform.store.transact((tx) => {
+export function endSession(core: Core, caller: AccountCaller, id: string): void {
+  core.store.transact((tx) => {
     const ended = tx.run(query.deleteFrom('sessions').where('id', '=', id).where('user_id', '=', caller.userId));
     if (ended === 0) throw new Refusal('SESSION_NOT_FOUND', 'you have no session with this id');
   });
 }
 
 /** Ends every session of the caller but the one that it uses. Returns how many. */
-export function endOtherSessions(platform: Platform, caller: AccountCaller): number {
-  return platform.store.transact((tx) => endSessionsBut(platform, tx, caller));
+export function endOtherSessions(core: Core, caller: AccountCaller): number {
+  return core.store.transact((tx) => endSessionsBut(core, tx, caller));
 }
 
 /**
@@ -135,11 +135,11 @@ export function endOtherSessions(platform: Platform, caller: AccountCaller): num
  * open a session by it. Returns how many.
  */
 export function endSessionsBut(
-  platform: Platform,
+  core: Core,
   tx: Tx,
   { userId, sessionId }: Pick<AccountCaller, 'userId' | 'sessionId'>,
 ): number {
-  tx.afterCommit(() => linksOf(platform).delete(sessionId));
+  tx.afterCommit(() => linksOf(core).delete(sessionId));
   tx.run(query.deleteFrom('device_codes').where('session_id', '=', sessionId));
   return tx.run(query.deleteFrom('sessions').where('user_id', '=', userId).where('id', '<>', sessionId));
 }
@@ -175,7 +175,7 @@ export function findSession(tx: Tx, hash: string): FoundSession | undefined {
  * Moves the end of a session that was used. If the database cannot be written, a later use does it, because requests that only
  * read must still work.
  */
-export function prolongSession({ store, clock }: Platform, session: FoundSession): void {
+export function prolongSession({ store, clock }: Core, session: FoundSession): void {
   const expires_at = clock.now() + SESSION_MS;
   if (session.expires_at >= expires_at - SLIDE_GRAIN_MS) return;
   try {

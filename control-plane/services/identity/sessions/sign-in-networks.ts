@@ -3,7 +3,7 @@ import type { Row } from '../../../store/schema.js';
 import { compileOnce, query, sql, updateRows } from '../../../store/sql.js';
 import type { Tx } from '../../../store/store.js';
 import { queueMail } from '../../mail/outbox.js';
-import type { Platform } from '../../system/platform.js';
+import type { Core, Platform } from '../../system/platform.js';
 
 /** The networks of a user that are remembered. */
 const MOST_NETWORKS = 20;
@@ -66,7 +66,7 @@ function forgetOldest(tx: Tx, { user_id, network }: KnownNetwork): void {
  * Tells whether the user with an e-mail address has signed in or set a new password from this network. Strangers who try passwords from
  * elsewhere must not lock the user out there. It is one statement for every address, so that its time does not tell who has an account.
  */
-export function isKnownNetwork({ store }: Platform, email: string, network: string): boolean {
+export function isKnownNetwork({ store }: Core, email: string, network: string): boolean {
   return store.transact((tx) => tx.get(knownTo({ email, network, now: tx.now })) !== undefined);
 }
 

@@ -1,6 +1,6 @@
 import type { FactorKind } from '../../../domain/identity/second-factor.js';
 import type { Tx } from '../../../store/store.js';
-import type { Platform } from '../../system/platform.js';
+import type { Core, Platform } from '../../system/platform.js';
 import { addFactorRequest, getSignIn, newChallenge, newFactorToken, setChallenge } from '../factors/factor-requests.js';
 import { kindsOf, passkeysOf } from '../factors/give-factor.js';
 import { noPasskeys, requestOptions } from '../factors/passkeys.js';
@@ -14,15 +14,15 @@ export interface FactorStep {
 }
 
 /** Begins the second step of a sign-in. */
-export function beginFactorStep(platform: Platform, tx: Tx, userId: string): FactorStep {
-  const { token, token_hash } = newFactorToken(platform);
+export function beginFactorStep(core: Core, tx: Tx, userId: string): FactorStep {
+  const { token, token_hash } = newFactorToken(core);
   const { expires_at } = addFactorRequest(tx, { purpose: 'sign_in', user_id: userId, token_hash });
   return { factorToken: token, expiresAt: expires_at, kinds: kindsOf(tx, userId) };
 }
 
 /** Returns the second step of a sign-in that is open. Refuses with FACTOR_TOKEN_INVALID. */
-export function findFactorStep(platform: Platform, factorToken: string): FactorStep {
-  return platform.store.transact((tx) => {
+export function findFactorStep(core: Core, factorToken: string): FactorStep {
+  return core.store.transact((tx) => {
     const { user_id, expires_at } = getSignIn(tx, factorToken);
     return { factorToken, expiresAt: expires_at, kinds: kindsOf(tx, user_id) };
   });

@@ -15,7 +15,7 @@ import type { Row } from '../../../store/schema.js';
 import { rowById } from '../../../store/sql.js';
 import type { Tx } from '../../../store/store.js';
 import { recordAct } from '../../system/acts.js';
-import type { Platform } from '../../system/platform.js';
+import type { Core, Platform } from '../../system/platform.js';
 import { createUser } from '../users/users.js';
 import { enterAs, type SignedIn } from './sign-in.js';
 import { rememberAsserted } from '../companies/asserted-accounts.js';
@@ -114,22 +114,22 @@ function provenAt(tx: Tx, { signedInForMs = 0 }: Assertion): number {
   return tx.now - signedInForMs;
 }
 
-function linkLater(platform: Platform, tx: Tx, issuer: Issuer, proven: Proven, userId: string): Outcome {
+function linkLater(core: Core, tx: Tx, issuer: Issuer, proven: Proven, userId: string): Outcome {
   const identity = findIdentity(tx, issuer.url, proven.assertion.subject);
   if (identity?.user_id === userId) return { kind: 'linked' };
   if (identity) throw new Refusal('IDENTITY_TAKEN', "this account at the company is linked to another user's account");
   const email = addressOf(issuer, proven.assertion);
-  return { kind: 'link', token: remember(platform, issuer, proven, { email, userId }) };
+  return { kind: 'link', token: remember(core, issuer, proven, { email, userId }) };
 }
 
 function remember(
-  platform: Platform,
+  core: Core,
   { id, url }: Issuer,
   { assertion, sign: { network, browser, returnTo } }: Proven,
   whose: { email: string; userId: string },
 ): string {
   const asserted = { subject: assertion.subject, isVerified: assertion.isVerified === true };
-  return rememberAsserted(platform, { issuerId: id, issuer: url, network, browser, returnTo, ...asserted, ...whose });
+  return rememberAsserted(core, { issuerId: id, issuer: url, network, browser, returnTo, ...asserted, ...whose });
 }
 
 function addressOf({ url, domains }: Issuer, assertion: Assertion): string {

@@ -6,7 +6,7 @@ import type { Tx } from '../../../store/store.js';
 import { queueMail } from '../../mail/outbox.js';
 import { recordAct } from '../../system/acts.js';
 import { recordAudit } from '../../system/audit.js';
-import type { Platform } from '../../system/platform.js';
+import type { Core, Platform } from '../../system/platform.js';
 import { endFactorRequestsOf } from '../factors/factor-requests.js';
 import {
   addRequest,
@@ -37,16 +37,16 @@ export function requestPasswordReset({ mail, store }: Platform, email: string, n
  * log, and in those of the user's organizations. Refuses with USER_NOT_FOUND and PASSWORD_OFF.
  */
 export function makeResetLink(
-  platform: Platform,
+  core: Core,
   operator: Operator,
   userId: string,
   reason: string,
 ): { token: string; expiresAt: number } {
-  return platform.store.transact((tx) => {
+  return core.store.transact((tx) => {
     const user = getUser(tx, userId);
     checkPasswordOn(tx, user);
     const { id, email } = user;
-    const { token, token_hash } = newLinkToken(platform, 'password_reset');
+    const { token, token_hash } = newLinkToken(core, 'password_reset');
     const made = { user_id: id, made_by: operator.userId, token_hash, handled_at: tx.now };
     const { expires_at } = addRequest(tx, { purpose: 'password_reset', address: email, ...made });
     for (const { organization_id } of membershipsOf(tx, id))

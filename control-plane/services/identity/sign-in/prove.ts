@@ -2,7 +2,7 @@ import type { AccountCaller } from '../../../domain/caller.js';
 import { Refusal } from '../../../domain/refusal.js';
 import { PROOF_MS } from '../../../domain/identity/second-factor.js';
 import { query } from '../../../store/sql.js';
-import type { Platform } from '../../system/platform.js';
+import type { Core, Platform } from '../../system/platform.js';
 import { addFactorRequest, endFactorRequest, findByChallenge, newChallenge } from '../factors/factor-requests.js';
 import { noteProof } from '../sessions/fresh-proof.js';
 import { examineFactor, kindsOf, passkeysOf, type FactorAnswer } from '../factors/give-factor.js';
@@ -57,7 +57,7 @@ function hasAnswer({ code, recovery_code, passkey }: FactorAnswer): boolean {
 }
 
 /** Takes the challenge that a passkey has answered: it is answered once. Null: it is none of this session. */
-function takeChallenge({ store }: Platform, caller: AccountCaller, passkey: PasskeyAnswer): string | null {
+function takeChallenge({ store }: Core, caller: AccountCaller, passkey: PasskeyAnswer): string | null {
   return store.transact((tx) => {
     const request = findByChallenge(tx, caller, 'proof', challengeIn(passkey));
     if (!request) return null;

@@ -2,7 +2,7 @@ import type { AccountCaller } from '../../../domain/caller.js';
 import { MINUTE_MS } from '../../../../shared/time.js';
 import { rowById } from '../../../store/sql.js';
 import type { Tx } from '../../../store/store.js';
-import type { Platform } from '../../system/platform.js';
+import type { Core, Platform } from '../../system/platform.js';
 import { firstOrganization } from '../users/users.js';
 import type { SignedIn } from './sign-in.js';
 import { checkFreshProof } from '../sessions/fresh-proof.js';
@@ -19,12 +19,12 @@ const PREFIX = 'sgn_';
  * Makes a link with which a browser signs in as the caller, once, within ten minutes. A session has one link at a time, and the link ends
  * with its session, with a new password, and when all other sessions are ended. Only this answer has the token. Nobody can make one for somebody else. Refuses with PROOF_REQUIRED.
  */
-export function makeSignInLink(platform: Platform, caller: AccountCaller): { token: string; expiresAt: number } {
-  platform.store.transact((tx) => checkFreshProof(tx, caller));
-  const token = PREFIX + platform.ids.hex(32);
-  const endsAt = platform.clock.monotonic() + SIGN_IN_LINK_MS;
-  linksOf(platform).set(caller.sessionId, { hash: hashToken(token), endsAt });
-  return { token, expiresAt: platform.clock.now() + SIGN_IN_LINK_MS };
+export function makeSignInLink(core: Core, caller: AccountCaller): { token: string; expiresAt: number } {
+  core.store.transact((tx) => checkFreshProof(tx, caller));
+  const token = PREFIX + core.ids.hex(32);
+  const endsAt = core.clock.monotonic() + SIGN_IN_LINK_MS;
+  linksOf(core).set(caller.sessionId, { hash: hashToken(token), endsAt });
+  return { token, expiresAt: core.clock.now() + SIGN_IN_LINK_MS };
 }
 
 /**
@@ -43,13 +43,13 @@ export function signInByLink(platform: Platform, token: string, origin: SessionO
 }
 
 /** Returns the id of the session that made the link, and ends the link. */
-function takeLink(platform: Platform, token: string): string {
+function takeLink(core: Core, token: string): string {
   const hash = hashToken(token);
-  const links = linksOf(platform);
+  const links = linksOf(core);
   for (const [sessionId, link] of links.entries()) {
     if (link.hash !== hash) continue;
     links.delete(sessionId);
-    if (link.endsAt > platform.clock.monotonic()) return sessionId;
+    if (link.endsAt > core.clock.monotonic()) return sessionId;
   }
   throw invalidLink();
 }

@@ -2,7 +2,7 @@ import { Refusal } from '../../../domain/refusal.js';
 import type { Row } from '../../../store/schema.js';
 import { query } from '../../../store/sql.js';
 import type { Tx } from '../../../store/store.js';
-import type { Platform } from '../../system/platform.js';
+import type { Core, Platform } from '../../system/platform.js';
 import { beginFactorStep, type FactorStep } from './begin-second-step.js';
 import { hasFactor } from '../sessions/fresh-proof.js';
 import { checkPasswordOn } from '../companies/password-off.js';
@@ -70,6 +70,6 @@ export function checkUnchanged(tx: Tx, { id, password_hash }: Row<'users'>): voi
   }
 }
 
-export function signOut(platform: Platform, sessionId: string): void {
-  platform.store.transact((tx) => tx.run(query.deleteFrom('sessions').where('id', '=', sessionId)));
+export function signOut(core: Core, sessionId: string): void {
+  core.store.transact((tx) => tx.run(query.deleteFrom('sessions').where('id', '=', sessionId)));
 }

@@ -3,7 +3,7 @@ import { Refusal } from '../../../domain/refusal.js';
 import type { Row } from '../../../store/schema.js';
 import { compileOnce, query, rowById } from '../../../store/sql.js';
 import type { Tx } from '../../../store/store.js';
-import type { Platform } from '../../system/platform.js';
+import type { Core } from '../../system/platform.js';
 import { REMOVED } from '../../organizations/removed-users.js';
 
 export type UserDetails = Pick<Row<'users'>, 'id' | 'email' | 'name' | 'is_operator' | 'created_at'>;
@@ -82,8 +82,8 @@ export interface Membership {
 }
 
 /** Returns the signed-in user and its memberships, oldest first. Refuses with TOKEN_INVALID when the user does not exist. */
-export function describeUser(platform: Platform, userId: string): { user: Row<'users'>; memberships: Membership[] } {
-  return platform.store.transact((tx) => {
+export function describeUser(core: Core, userId: string): { user: Row<'users'>; memberships: Membership[] } {
+  return core.store.transact((tx) => {
     const user = tx.get(query.selectFrom('users').selectAll().where('id', '=', userId));
     if (!user) throw new Refusal('TOKEN_INVALID', 'this session belongs to no user');
     const memberships = tx.all(

@@ -12,7 +12,7 @@ import { recordAct } from '../../system/acts.js';
 import { checkLimit } from '../../system/row-limits.js';
 import { forEachInOwnTransaction } from '../../system/for-each.js';
 import { pageOf, type Page, type PageRequest } from '../../system/pages.js';
-import type { Platform } from '../../system/platform.js';
+import type { Core, Platform } from '../../system/platform.js';
 import { hashToken } from '../../secrets/tokens.js';
 
 const SECRET_PREFIX = 'svc_';
@@ -47,7 +47,7 @@ export interface NewApiKey {
  * (LIMIT_REACHED).
  */
 export function createApiKey(
-  { ids }: Platform,
+  { ids }: Core,
   tx: Tx,
   caller: SessionCaller,
   { name, kind, read_only = false, allowed_addresses = null, expires_at = null }: NewApiKey,
@@ -129,8 +129,8 @@ export function listApiKeys(
  * Revokes a key from its next request on; the instances that it deployed stay. An admin can revoke any key of the organization, a
  * member only its own personal keys (otherwise ADMIN_REQUIRED). Refuses with API_KEY_NOT_FOUND for any other key.
  */
-export function revokeApiKey(platform: Platform, caller: SessionCaller, keyId: string): void {
-  platform.store.transact((tx) => {
+export function revokeApiKey(core: Core, caller: SessionCaller, keyId: string): void {
+  core.store.transact((tx) => {
     const key = tx.get(activeKeys(tx, caller.organizationId).selectAll('api_keys').where('api_keys.id', '=', keyId));
     if (!key) throw new Refusal('API_KEY_NOT_FOUND', 'no active API key of this organization has this id');
     const own = key.kind === 'personal' && key.creator_id === caller.userId;
@@ -145,10 +145,10 @@ export function revokeApiKey(platform: Platform, caller: SessionCaller, keyId: s
 }
 
 /** Returns how many active API keys a user has created, in all organizations. */
-export function countKeysOf(platform: Platform, creatorId: string): number {
+export function countKeysOf(core: Core, creatorId: string): number {
   const keys = query.selectFrom('api_keys').select(({ fn }) => fn.countAll<number>().as('count'));
   const active = keys.where('creator_id', '=', creatorId).where('revoked_at', 'is', null);
-  return platform.store.transact((tx) => tx.get(active)?.count ?? 0);
+  return core.store.transact((tx) => tx.get(active)?.count ?? 0);
 }
 
 /** Revokes the active keys that a user has created: all, or the personal ones in one organization. Returns them. */
