@@ -10,7 +10,7 @@ const OUT = join(import.meta.dirname, '../dist/console');
 const BROWSERS = ['chrome123', 'firefox121', 'safari17.5'];
 /** What almost every page uses; charts and Markdown bring libraries that few do. */
 const SHARED =
-  /\/console\/src\/(?:data|parts|text)\/(?!chart|plot|gaps|markdown|spend-caps|limit-fields|limit-facts|address-input|leave-question|templates|secret-dialog|one-request|request-keys|send-once|limits|fit)[^/]+$/;
+  /\/console\/src\/(?:data|parts|text)\/(?:(?!template-editor|market)[a-z-]+\/)?(?!chart|plot|gaps|markdown|spend-caps|limit-fields|limit-facts|address-input|leave-question|templates|secret-dialog|one-request|request-keys|send-once|limits|fit)[^/]+$/;
 /** In development the control plane of `npm run dev` answers what the console asks for. */
 const CONTROL_PLANE = process.env['GPURENT_DEV_URL'] ?? 'http://127.0.0.1:8080';
 

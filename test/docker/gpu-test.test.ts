@@ -8,6 +8,7 @@ import { eventually } from '../../scripts/eventually.js';
 import { systemClock } from '../../shared/clock.js';
 import { CommandOutcome, type CommandResult } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { AssembledHost } from '../agent/assembled-host.js';
+import { advanceUntil } from '../harness/advance-until.js';
 import { BusyGpus } from '../harness/busy-gpus.js';
 import { GUEST_TOOLS, SAMPLE_IMAGE } from '../harness/docker.js';
 import { makeRuntime } from '../harness/runtime.js';
@@ -60,7 +61,9 @@ async function deploy(image: string, number: number): Promise<CommandResult> {
   const ids = { commandId: `c${number}`, instanceId: `i${number}`, sequence: 1, requestId: '', access: undefined };
   const desired = { $case: 'running' as const, value: { mayCreate: true, spec } };
   host.send({ $case: 'command', value: { ...ids, desired } });
-  return eventually('its result', () => {
+  // The agent looks again and again whether what it has started is up; on a busy machine it is not at the first look.
+  const passing = { clock: host.clock, stepMs: 20, parties: [() => own.docker.ping()] };
+  return advanceUntil('its result', passing, () => {
     const results = host.said.flatMap((said) => (said.$case === 'commandResult' ? [said.value] : []));
     return results.find(
       ({ commandId, outcome }) => commandId === ids.commandId && outcome !== CommandOutcome.COMMAND_OUTCOME_ACCEPTED,

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { query, sql } from '../../../control-plane/store/sql.js';
 import type { InstanceBody } from '../../harness/api-client.js';
 import { TestConsole, type ConsoleWindow } from '../../harness/console.js';
 import { statusIs, type Renter } from '../../harness/control-plane.js';
@@ -6,9 +7,10 @@ import type { FakeAgent } from '../../harness/fake-agent.js';
 import { WebhookReceiver } from '../../harness/webhook-receiver.js';
 
 const WIDTH = 360;
-/** A word that no line has room for, HTML, what nobody sees, and in a text of a host an override of its direction. */
-const word = (chars: number) => `"><img/src=x>${'W'.repeat(chars - 14)}\u200b`;
-const sentence = `${word(400)} \u202eevil\u2066 \u001b[2J <script>alert(1)</script> ${'\u0301'.repeat(200)}`;
+/** A word that no line has room for and HTML; in a text also what nobody sees, and an override of its direction. */
+const word = (chars: number) => `"><img/src=x>${'W'.repeat(chars - 13)}`;
+const UNSEEN = '\u200b';
+const sentence = `${word(400)}${UNSEEN} \u202eevil\u2066 \u001b[2J <script>alert(1)</script> ${'\u0301'.repeat(200)}`;
 
 let receiver: WebhookReceiver;
 let test: TestConsole;
@@ -79,6 +81,21 @@ async function spoil() {
   await control.operator.post(`/v1/operator/organizations/${organizationId}/credits`, {
     amount_micro: 1,
     reason: word(256),
+  });
+  // Earlier releases took names of which nobody sees all.
+  control.core.platform.store.transact((tx) => {
+    const unseen = (name: string) => sql<string>`${sql.ref(name)} || ${UNSEEN}`;
+    tx.run(
+      query
+        .updateTable('organizations')
+        .set({ name: unseen('name') })
+        .where('id', '=', organizationId),
+    );
+    tx.run(query.updateTable('machines').set({ name: unseen('name'), region: unseen('region') }));
+    tx.run(query.updateTable('gpus').set({ model: unseen('model') }));
+    tx.run(query.updateTable('templates').set({ name: unseen('name') }));
+    tx.run(query.updateTable('api_keys').set({ name: unseen('name') }));
+    tx.run(query.updateTable('instances').set({ label: unseen('label') }));
   });
   return {
     renter: [
