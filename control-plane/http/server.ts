@@ -9,6 +9,7 @@ import {
   type FastifyReply,
   type FastifyRequest,
 } from 'fastify';
+import { isUuid } from '../../shared/ids.js';
 import type { Logger } from '../../shared/logger.js';
 import { Refusal } from '../domain/refusal.js';
 import type { RateLimits } from '../config.js';
@@ -304,7 +305,9 @@ function logRequests(app: FastifyInstance, logger: Logger): void {
     if (!logger.isLevelEnabled(level)) return;
     const { method, routeOptions } = request;
     const { id } = (request.params ?? {}) as { id?: string };
-    const about = routeOptions.url?.startsWith('/v1/instances/:id') && id !== undefined ? { instanceId: id } : {};
+    // What is no id is a stranger's text, or a secret that was put in the wrong place.
+    const isOfInstance = routeOptions.url?.startsWith('/v1/instances/:id') && id !== undefined && isUuid(id);
+    const about = isOfInstance ? { instanceId: id } : {};
     request.log[level](
       {
         ...about,

@@ -21,6 +21,9 @@ it('the log says who has asked, and from where', async () => {
   const { key, secret } = await renter.api.post<{ key: { id: string }; secret: string }>('/v1/api-keys', { name: 'k' });
   await test.api.as(secret).request('GET', '/v1/offers', undefined, { 'X-Forwarded-For': '198.51.100.9' });
   await test.api.request('GET', '/v1/nothing');
+  const misplaced = `inv_${'x'.repeat(4_000)}`;
+  await test.api.request('POST', `/v1/instances/${misplaced}/start`);
+  expect(test.logged(20).join()).not.toContain(misplaced.slice(0, 40));
   const requests = test.logged(20).map((line) => JSON.parse(line) as Record<string, unknown>);
   const { organizationId } = renter;
   expect(requests).toContainEqual(

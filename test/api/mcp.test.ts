@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { query } from '../../control-plane/store/sql.js';
 import { eventually } from '../../scripts/eventually.js';
 import type { InstanceBody } from '../harness/api-client.js';
@@ -113,6 +113,28 @@ it('a person is told that the image requires a newer driver than the machine has
   await agent.call('deploy', world.deploy);
   expect(agent.questions).toEqual([words]);
   world.test.core.platform.store.transact((tx) => tx.run(query.deleteFrom('image_requirements')));
+});
+
+it('what a person has agreed to is one start, and not each later one', async () => {
+  const fetched = vi.spyOn(globalThis, 'fetch');
+  const agent = await world.client({ era: 'auto', answers: () => 'accept' });
+  const instance_id = await world.running('once');
+  const stop = async () => {
+    await world.renter.api.post(`/v1/instances/${instance_id}/stop`);
+    await statusIs(world.renter.api, instance_id, 'stopped');
+  };
+  await stop();
+  world.test.advance(1_000);
+  await agent.call('start', { instance_id });
+  await statusIs(world.renter.api, instance_id, 'running');
+  const agreed = fetched.mock.calls.findLast(([, init]) => String(init?.body).includes('requestState'));
+  fetched.mockRestore();
+  await stop();
+  const again = await fetch(agreed?.[0] ?? '', agreed?.[1]);
+  expect(await again.text()).not.toContain('"status":"starting"');
+  expect(await world.instances()).toContainEqual(expect.objectContaining({ id: instance_id, status: 'stopped' }));
+  await world.renter.api.delete(`/v1/instances/${instance_id}`);
+  await statusIs(world.renter.api, instance_id, 'destroyed');
 });
 
 describe.each(ERAS)('a client that cannot ask (%s)', (era) => {

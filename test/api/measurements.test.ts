@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { MINUTE_MS } from '../../shared/time.js';
 import { query } from '../../control-plane/store/sql.js';
 import { World } from '../contract/world.js';
@@ -70,6 +70,21 @@ describe('what an instance uses', () => {
     await world.test.restart();
     expect(await usage(id, '24h')).toEqual(after);
     await agent.connect();
+  });
+
+  it('is not shown to a key that was revoked while the host was asked, nor is what the workload printed', async () => {
+    const { agent, id } = await running();
+    const { key, secret } = await world.key();
+    agent.points = null;
+    const answers = vi.spyOn(agent as unknown as { sendLines: () => void }, 'sendLines').mockImplementation(() => {});
+    const asked = ['usage?window=1h', 'logs'].map((what) =>
+      world.test.api.as(secret).request('GET', `/v1/instances/${id}/${what}`),
+    );
+    await eventually('both questions', () => agent.queried.length === 1 && answers.mock.calls.length === 1);
+    await world.admin.api.delete(`/v1/api-keys/${key.id}`);
+    world.test.clock.advance(6_000);
+    for (const answer of asked) expect(await answer).toMatchObject({ status: 401, body: { code: 'TOKEN_INVALID' } });
+    answers.mockRestore();
   });
 
   it('comes from its host for the last hour, from one query for all who ask, and from the database without it', async () => {

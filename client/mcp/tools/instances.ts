@@ -86,7 +86,8 @@ function addStopAndStart(toolbox: Toolbox): void {
       const outcome = await ask(context, {
         tool: 'start',
         message: `Start the instance ${untrusted(nameOf(instance))} for ${dollars(price)} per hour? ${coverage(balance)}`,
-        subject: id,
+        // What was agreed to is one start, not each later one of the same instance.
+        subject: `${id} ${instance.status_changed_at}`,
         argument: { name: 'confirm_price_per_hour_micro', given: confirm_price_per_hour_micro, expected: price },
       });
       if (!outcome.goOn) return outcome.result;

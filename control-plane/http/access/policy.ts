@@ -162,6 +162,12 @@ export function isStillAdmitted(platform: Platform, request: FastifyRequest): bo
   }
 }
 
+/** Refuses with TOKEN_INVALID if the right of the caller has ended while a host was asked: what it has said is not shown any more. */
+export function checkStillAdmitted(request: FastifyRequest): void {
+  if (!request.isStillAdmitted())
+    throw new Refusal('TOKEN_INVALID', 'the right to read this has ended during the request');
+}
+
 function organizationOf(caller: Caller | AccountCaller | undefined): string | undefined {
   return caller === undefined || caller.kind === 'no_organization' ? undefined : caller.organizationId;
 }
