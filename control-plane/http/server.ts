@@ -29,6 +29,7 @@ import { answerClientErrors, handleErrors } from './errors/errors.js';
 import { refuseOnFullDisk } from './full-disk.js';
 import { answerUnknownRoutes, answerUnreadable } from './answers/not-found.js';
 import { boundLargeBodies } from './limits/large-bodies.js';
+import { shareLists } from './limits/list-turns.js';
 import { documentApi } from './openapi/openapi.js';
 import { enforcePolicies } from './access/policy.js';
 import { EventStreams } from './events/event-streams.js';
@@ -156,6 +157,7 @@ export async function createHttpServer(
   enforcePolicies(app, platform);
   refuseOnFullDisk(app, platform);
   boundLargeBodies(app, platform, BODY_LIMIT_BYTES);
+  shareLists(app, platform);
   for (const register of routesOf(platform, metrics))
     await app.register(
       named('routes', async (scope) => register(scope.withTypeProvider<TypeBoxTypeProvider>(), platform)),

@@ -60,7 +60,8 @@ function losersFor(held: ReadonlySet<LargeBody>, newcomer: LargeBody): LargeBody
   });
 }
 
-function holderOfRequest({ store }: Platform, request: FastifyRequest): Holder {
+/** Returns whose something is that a request takes of a total which strangers share. */
+export function holderOfRequest({ store }: Platform, request: FastifyRequest): Holder {
   const { caller } = request;
   const network = clientNetwork(request);
   if (caller && caller.kind !== 'no_organization')

@@ -1,9 +1,8 @@
 import { stringify } from 'csv-stringify';
 import type { FastifyReply } from 'fastify';
 import { Readable, pipeline } from 'node:stream';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Page, PageRequest } from '../../services/system/pages.js';
-import { checkStillAdmitted } from './whole-list.js';
+import { checkStillAdmitted, sendLong } from './whole-list.js';
 
 /** Rows that are read and written in one turn of the event loop. */
 const PAGE_ROWS = 500;
@@ -23,27 +22,31 @@ export function answerCsv<Query extends PageRequest, Item>(
   const { limit = Infinity, cursor } = query;
   const pageAt = (left: number, from?: string) =>
     read({ ...query, limit: Math.min(PAGE_ROWS, left), ...(from === undefined ? {} : { cursor: from }) });
-  const nextAt = (left: number, from: string) => {
+  const nextAt = (left: number, from?: string) => {
     checkStillAdmitted(reply);
     return pageAt(left, from);
   };
   const first = pageAt(limit, cursor);
-  async function* rows() {
+  async function* rows(start: Page<Item>) {
     let left = limit;
-    for (let page = first; ; page = nextAt(left, page.next_cursor)) {
+    for (let page = start; ; page = nextAt(left, page.next_cursor)) {
       for (const row of page.items) yield view(row);
       left -= page.items.length;
       if (left <= 0 || page.next_cursor === null) return;
-      await nextTurn();
+      await reply.server.lists.turn(reply);
     }
   }
-  void reply.type('text/csv; charset=utf-8').header('Content-Disposition', `attachment; filename="${file.name}"`);
-  // Text that a person has written must not become a formula in a spreadsheet.
-  const cast = { string: withoutFormulas };
-  const csv = stringify({ header: true, columns: [...file.columns], escape_formulas: true, cast });
-  // A later error only aborts the response: the client sees that it is incomplete.
-  pipeline(Readable.from(rows()), csv, () => {});
-  return csv as never;
+  const make = (start: Page<Item>) => {
+    void reply.type('text/csv; charset=utf-8').header('Content-Disposition', `attachment; filename="${file.name}"`);
+    // Text that a person has written must not become a formula in a spreadsheet.
+    const cast = { string: withoutFormulas };
+    const csv = stringify({ header: true, columns: [...file.columns], escape_formulas: true, cast });
+    // A later error only aborts the response: the client sees that it is incomplete.
+    pipeline(Readable.from(rows(start)), csv, () => {});
+    return csv;
+  };
+  if (first.next_cursor === null || first.items.length >= limit) return make(first) as never;
+  return sendLong(reply, (hasWaited) => make(hasWaited ? nextAt(limit, cursor) : first));
 }
 
 /** Where a cell can begin within a field, and what begins a formula there. */

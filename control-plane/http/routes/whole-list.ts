@@ -1,6 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Readable } from 'node:stream';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { SLICE_BYTES, type ListOrPage, type Page, type PageRequest, type Slice } from '../../services/system/pages.js';
 import { pageText, sendBody, type Text } from '../answers/remembered-bodies.js';
 import { viewPage } from './routes.js';
@@ -34,7 +33,7 @@ export async function answerSlices<Query extends PageRequest, Item, View>(
   read: (query: Query) => Slice<Item>,
   view: (item: Item) => View,
 ): Promise<ListOrPage<View>> {
-  return isWhole(query) ? answerList(reply, query, read, view) : viewPage(await fullPage(query, read), view);
+  return isWhole(query) ? answerList(reply, query, read, view) : viewPage(await fullPage(reply, query, read), view);
 }
 
 /** Answers a list like {@link answerList}, with an ETag unless it is long. The service remembers its pages and items. */
@@ -59,6 +58,7 @@ const DEFAULT_LIMIT = 100;
  * turn of the event loop of its own, until the page is full, too long to be sent at once, or the list ends.
  */
 async function fullPage<Query extends PageRequest, Item>(
+  reply: FastifyReply,
   query: Query,
   read: (query: Query) => Slice<Item>,
 ): Promise<Page<Item>> {
@@ -74,7 +74,7 @@ async function fullPage<Query extends PageRequest, Item>(
     bytes += page.bytes ?? 0;
     const isFull = items.length === limit || bytes >= SLICE_BYTES;
     if (isFull || page.next_cursor === null) return { items, next_cursor: page.next_cursor };
-    await nextTurn();
+    await reply.server.lists.turn(reply);
   }
 }
 
@@ -98,16 +98,34 @@ function sendSlices<Query extends PageRequest, Item>(
   read: (query: Query) => Page<Item>,
   textOf: (items: readonly Item[]) => string,
 ): never {
-  void reply.type('application/json; charset=utf-8');
-  const after = (cursor: string) => {
+  const slice = (from: PageRequest) => {
     checkStillAdmitted(reply);
-    return read({ ...query, limit: SLICE_ROWS, cursor });
+    return read({ ...query, limit: SLICE_ROWS, ...from });
   };
-  return Readable.from(inSlices(first, after, textOf)) as never;
+  return sendLong(reply, (hasWaited) => {
+    void reply.type('application/json; charset=utf-8');
+    // The first slice is not kept while the list waits: many can wait.
+    return Readable.from(inSlices(reply, hasWaited ? slice({}) : first, (cursor) => slice({ cursor }), textOf));
+  });
+}
+
+/** Sends an answer of more than one piece once there is a place for it. `make` is told whether it has waited for that. */
+export function sendLong(reply: FastifyReply, make: (hasWaited: boolean) => Readable): never {
+  const send = (hasWaited: boolean) => {
+    const stream = make(hasWaited);
+    // An answer to HEAD ends before its stream.
+    reply.raw.once('close', () => stream.destroy());
+    return stream;
+  };
+  const { lists } = reply.server;
+  const place = lists.begin(reply);
+  if (place === undefined) return send(false) as never;
+  return place.then(() => lists.turn(reply)).then(() => send(true)) as never;
 }
 
 /** Yields the text of `{"items": [...]}`, a slice in each turn of the event loop. */
 async function* inSlices<Item>(
+  reply: FastifyReply,
   first: Page<Item>,
   after: (cursor: string) => Page<Item>,
   textOf: (items: readonly Item[]) => string,
@@ -121,7 +139,7 @@ async function* inSlices<Item>(
       separator = ',';
     }
     if (page.next_cursor === null) break;
-    await nextTurn();
+    await reply.server.lists.turn(reply);
   }
   yield ']}';
 }
