@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MINUTE_MS } from '../../shared/time.js';
 import { TEMPLATES_A_RUN } from '../../control-plane/services/catalogue/ended-templates.js';
-import { MOST_BYTES } from '../../control-plane/services/catalogue/template-room.js';
+import { MOST_BYTES, MOST_PUBLIC_BYTES } from '../../control-plane/services/catalogue/template-room.js';
 import { openEnvironment } from '../../control-plane/services/catalogue/stored-template.js';
 import type { Row } from '../../control-plane/store/schema.js';
 import { query, rowById } from '../../control-plane/store/sql.js';
@@ -150,6 +150,31 @@ describe('the templates of an organization', () => {
     expect((await patch(ids.at(-1), longer)).status).toBe(200);
     expect((await maker.api.request('DELETE', `/v1/templates/${ids[2]}`)).status).toBe(204);
     expect((await maker.api.request('POST', '/v1/templates', large)).status).toBe(201);
+  });
+
+  it('have fewer bytes together if they are public; those that are longer already stay', async () => {
+    const maker = await test.renter(0);
+    const ask = (method: string, path: string, fields: object) =>
+      maker.api.request(method, `/v1/templates${path}`, fields);
+    const post = async (name: string, fields: object) =>
+      (await maker.api.post<{ id: string }>('/v1/templates', { ...large, name, ...fields })).id;
+    const half = { command: command.slice(0, 30), visibility: 'public' };
+    const tooLong = { status: 409, body: { code: 'LIMIT_REACHED', limit: MOST_PUBLIC_BYTES } };
+    expect(await ask('POST', '', { ...large, visibility: 'public' })).toMatchObject(tooLong);
+    const [first, second] = [await post('First', half), await post('Second', half)];
+    expect(await ask('POST', '', { ...large, ...half, name: 'Third' })).toMatchObject(tooLong);
+    expect(await ask('PATCH', `/${first}`, { command })).toMatchObject(tooLong);
+    const own = await post('Own', {});
+    expect(await ask('PATCH', `/${own}`, { visibility: 'public' })).toMatchObject(tooLong);
+    // As an earlier release let it be made.
+    store().transact((tx) =>
+      tx.run(query.updateTable('templates').set({ visibility: 'public' }).where('id', '=', own)),
+    );
+    expect((await ask('PATCH', `/${own}`, { description: '', name: 'Renamed' })).status).toBe(200);
+    expect((await ask('PATCH', `/${own}`, { command: command.slice(1) })).status).toBe(200);
+    expect(await ask('PATCH', `/${second}`, { readme: 'longer' })).toMatchObject(tooLong);
+    expect((await ask('PATCH', `/${own}`, { visibility: 'organization' })).status).toBe(200);
+    expect((await ask('PATCH', `/${second}`, { readme: 'longer' })).status).toBe(200);
   });
 
   it('are not counted for other organizations', async () => {
