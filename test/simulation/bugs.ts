@@ -37,7 +37,7 @@ export const BUGS: readonly Bug[] = [
     bug: 'every action is possible in every status',
     changes: [
       [
-        'control-plane/domain/instance-state',
+        'control-plane/domain/instances/instance-state',
         () => ({ assertTransition: () => {}, allowedActions: () => ['start', 'stop', 'destroy'] }),
       ],
     ],
@@ -242,7 +242,7 @@ export const BUGS: readonly Bug[] = [
     bug: 'what runs cannot be stopped',
     changes: [
       [
-        'control-plane/domain/instance-state',
+        'control-plane/domain/instances/instance-state',
         () => ({ allowedActions: (status: string) => (status === 'destroyed' ? [] : ['destroy']) }),
       ],
     ],
@@ -323,7 +323,7 @@ export const BUGS: readonly Bug[] = [
     seed: 11,
     changes: [
       [
-        'control-plane/domain/schedule',
+        'control-plane/domain/instances/schedule',
         (module) => ({
           decide: (action: string, ...more: unknown[]) =>
             action === 'stop' ? 'nothing' : original(module, 'decide')(action, ...more),

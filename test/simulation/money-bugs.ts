@@ -8,11 +8,11 @@ import { after, original, type Bug, type Change } from './bug.js';
 const SERVICES = 'control-plane/services';
 
 const afterBooking = (text: string): Change =>
-  after(`${SERVICES}/billing/post-charges`, 'postCharges', (tx) => (tx as Tx).run(statement(sql.raw(text))));
+  after(`${SERVICES}/billing/settle/post-charges`, 'postCharges', (tx) => (tx as Tx).run(statement(sql.raw(text))));
 
 /** What an account is settled by is changed. */
 const misreading = (change: (account: Account, now: number) => Account): Change => [
-  `${SERVICES}/billing/load-accounts`,
+  `${SERVICES}/billing/limits/load-accounts`,
   (module) => ({
     loadAccounts: (platform: unknown, tx: Tx, ids: unknown) => {
       const accounts = original(module, 'loadAccounts')(platform, tx, ids) as ReadonlyMap<string, Account>;
@@ -105,7 +105,7 @@ export const MONEY_BUGS: readonly Bug[] = [
     invariant: 'what runs out of balance is stopped at once',
     bug: 'nothing follows from a balance',
     scenario: 'more is taken from a balance than there is',
-    changes: [[`${SERVICES}/billing/enforce-balance`, () => ({ enforceBalance: () => {} })]],
+    changes: [[`${SERVICES}/billing/limits/enforce-balance`, () => ({ enforceBalance: () => {} })]],
   },
   {
     invariant: 'nobody is destroyed before having had a day to pay',
@@ -117,14 +117,17 @@ export const MONEY_BUGS: readonly Bug[] = [
     invariant: 'who does not pay for a day is destroyed',
     bug: 'nobody is ever destroyed for not having paid',
     seed: 15,
-    changes: [[`${SERVICES}/billing/auto-destroy`, () => ({ destroyUnpaid: () => ({ destroyed: 0 }) })]],
+    changes: [[`${SERVICES}/billing/settle/auto-destroy`, () => ({ destroyUnpaid: () => ({ destroyed: 0 }) })]],
   },
   {
     invariant: 'what is accepted is covered',
     bug: 'nobody asks whether it is paid for',
     seed: 2,
     changes: [
-      [`${SERVICES}/billing/payment-check`, () => ({ checkPayment: () => {}, refusalOfBalance: () => undefined })],
+      [
+        `${SERVICES}/billing/payments/payment-check`,
+        () => ({ checkPayment: () => {}, refusalOfBalance: () => undefined }),
+      ],
     ],
   },
   {
@@ -139,7 +142,7 @@ export const MONEY_BUGS: readonly Bug[] = [
     bug: 'the millisecond in which a limit is used up is charged whole',
     seed: 2,
     hasLimits: true,
-    changes: [['control-plane/domain/spend-limit', () => ({ uncoveredBy: () => [] })]],
+    changes: [['control-plane/domain/money/spend-limit', () => ({ uncoveredBy: () => [] })]],
   },
   {
     invariant: 'no GPU time is charged after the time to stop',
@@ -167,7 +170,7 @@ export const MONEY_BUGS: readonly Bug[] = [
     bug: 'a limit ends what is charged, and stops nothing',
     seed: 2,
     hasLimits: true,
-    changes: [[`${SERVICES}/billing/enforce-limits`, () => ({ enforceLimit: () => undefined })]],
+    changes: [[`${SERVICES}/billing/limits/enforce-limits`, () => ({ enforceLimit: () => undefined })]],
   },
   {
     invariant: 'only what was idle, and told so, is stopped for it',
@@ -176,7 +179,7 @@ export const MONEY_BUGS: readonly Bug[] = [
     hasLimits: true,
     changes: [
       [
-        'control-plane/domain/idle',
+        'control-plane/domain/instances/idle',
         (module) => ({
           idleStep: (span: unknown, limitMs: unknown, stopsAt: unknown, now: number) =>
             original(module, 'idleStep')(span, limitMs, stopsAt === null ? null : now, now),
@@ -190,6 +193,6 @@ export const MONEY_BUGS: readonly Bug[] = [
     seed: 3,
     steps: 30,
     hasLimits: true,
-    changes: [[`${SERVICES}/billing/idle-stop`, () => ({ followIdle: () => undefined })]],
+    changes: [[`${SERVICES}/billing/limits/idle-stop`, () => ({ followIdle: () => undefined })]],
   },
 ];
