@@ -58,6 +58,7 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'started_at never changes',
     bug: 'a status forgets when it first ran',
+    seed: 6,
     changes: [
       [
         `${SERVICES}/instances/transitions`,
@@ -95,12 +96,13 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'released means released',
     bug: 'claims are never dropped',
-    seed: 9,
+    seed: 3,
     changes: [[`${SERVICES}/instances/claims`, () => ({ dropClaims: () => {} })]],
   },
   {
     invariant: 'a claim ends only by what the host has confirmed',
     bug: 'a destroy frees the GPUs at once',
+    seed: 2,
     changes: [
       [
         `${SERVICES}/actions/destroy`,
@@ -153,6 +155,7 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'a container that has been up is never made anew',
     bug: 'a start makes the container anew',
+    seed: 4,
     changes: [
       performing(async (dependencies, attempt, reconcile) => {
         const { instanceId, desired } = attempt.command;
@@ -178,13 +181,13 @@ export const BUGS: readonly Bug[] = [
   {
     invariant: 'an end is the workload’s own',
     bug: 'what went down with Docker or the host has ended',
-    seed: 4,
+    seed: 18,
     changes: [overriding('agent/outages/outage-tracker', 'OutageTracker', () => ({ wasInterrupted: () => false }))],
   },
   {
     invariant: 'committed disk is within the machine’s',
     bug: 'disk is not counted',
-    seed: 11,
+    seed: 3,
     changes: [[`${SERVICES}/machines/machines`, () => ({ availableDiskGb: () => 500 })]],
   },
   {

@@ -49,7 +49,7 @@ export const MONEY_BUGS: readonly Bug[] = [
   {
     invariant: 'only the row of the present hour grows',
     bug: 'a charge is booked into the first row of its instance',
-    seed: 2,
+    seed: 9,
     changes: [
       afterBooking(
         "UPDATE transactions SET amount_micro = amount_micro - 1 WHERE rowid = (SELECT min(rowid) FROM transactions WHERE kind = 'charge')",
@@ -80,7 +80,7 @@ export const MONEY_BUGS: readonly Bug[] = [
   {
     invariant: 'GPU time is charged for no longer than the workload ran',
     bug: 'nobody asks the host whether a workload ran',
-    seed: 2,
+    seed: 4,
     changes: [
       misreading((account, now) => ({
         ...account,
@@ -116,7 +116,7 @@ export const MONEY_BUGS: readonly Bug[] = [
   {
     invariant: 'who does not pay for a day is destroyed',
     bug: 'nobody is ever destroyed for not having paid',
-    seed: 15,
+    seed: 14,
     changes: [[`${SERVICES}/billing/settle/auto-destroy`, () => ({ destroyUnpaid: () => ({ destroyed: 0 }) })]],
   },
   {
@@ -133,21 +133,21 @@ export const MONEY_BUGS: readonly Bug[] = [
   {
     invariant: 'no GPU time is charged beyond the limit of an instance',
     bug: 'a settlement does not know what an instance may cost',
-    seed: 2,
+    seed: 10,
     hasLimits: true,
     changes: [withoutLimits(['max_charge'])],
   },
   {
     invariant: 'no GPU time is charged beyond the limit of an instance',
     bug: 'the millisecond in which a limit is used up is charged whole',
-    seed: 2,
+    seed: 12,
     hasLimits: true,
     changes: [['control-plane/domain/money/spend-limit', () => ({ uncoveredBy: () => [] })]],
   },
   {
     invariant: 'no GPU time is charged after the time to stop',
     bug: 'a settlement does not know when an instance is to stop',
-    seed: 3,
+    seed: 11,
     steps: 30,
     hasLimits: true,
     changes: [withoutLimits(['stop_at'])],
