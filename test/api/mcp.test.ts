@@ -127,7 +127,9 @@ it('what a person has agreed to is one start, and not each later one', async () 
   world.test.advance(1_000);
   await agent.call('start', { instance_id });
   await statusIs(world.renter.api, instance_id, 'running');
-  const agreed = fetched.mock.calls.findLast(([, init]) => String(init?.body).includes('requestState'));
+  const agreed = fetched.mock.calls.findLast(
+    ([, init]) => typeof init?.body === 'string' && init.body.includes('requestState'),
+  );
   fetched.mockRestore();
   await stop();
   const again = await fetch(agreed?.[0] ?? '', agreed?.[1]);

@@ -161,21 +161,21 @@ export const MONEY_BUGS: readonly Bug[] = [
   {
     invariant: 'what is used up asks for no stop that is still being sent',
     bug: 'nobody asks whether a stop is still being sent',
-    seed: 1,
+    seed: 13,
     hasLimits: true,
     changes: [[`${SERVICES}/instances/commands`, () => ({ isBeingStopped: () => false })]],
   },
   {
     invariant: 'what has reached its limit is stopped at once',
     bug: 'a limit ends what is charged, and stops nothing',
-    seed: 2,
+    seed: 11,
     hasLimits: true,
     changes: [[`${SERVICES}/billing/limits/enforce-limits`, () => ({ enforceLimit: () => undefined })]],
   },
   {
     invariant: 'only what was idle, and told so, is stopped for it',
     bug: 'nobody waits after the event',
-    seed: 2,
+    seed: 11,
     hasLimits: true,
     changes: [
       [
