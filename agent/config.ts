@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
+import { MIB } from '../shared/bytes.js';
 import { SetupError } from '../shared/coded-error.js';
 import { parseImageReference } from '../shared/image-reference.js';
 import { parseLogFormat, type LogFormat } from '../shared/logger.js';
@@ -103,7 +104,6 @@ const DEFAULTS = {
   GPURENT_AGENT_CONFIG: '',
 };
 type Setting = keyof typeof DEFAULTS;
-const MIB = 1024 * 1024;
 const GB = 1_000_000_000;
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
 

@@ -51,12 +51,24 @@ export type Job =
 
 /** What also runs while the disk of the database is full: it ends cost, keeps what hosts have reported, or frees space. */
 const RUN_ON_FULL_DISK: ReadonlySet<Job> = new Set<Job>([
-  ...(['disk-room', 'idle-log', 'purge'] as const),
-  ...(['settle', 'last-seen', 'silent-hosts', 'lost-machines', 'held-gpus'] as const),
-  ...(['dispatch', 'time-outs', 'auto-destroy', 'error-expiry', 'suspensions'] as const),
+  'disk-room',
+  'idle-log',
+  'purge',
+  'settle',
+  'last-seen',
+  'silent-hosts',
+  'lost-machines',
+  'held-gpus',
+  'dispatch',
+  'time-outs',
+  'auto-destroy',
+  'error-expiry',
+  'suspensions',
   // Its starts wait until there is room.
   'schedules',
-  ...(['api-keys', 'logs', 'mail'] as const),
+  'api-keys',
+  'logs',
+  'mail',
 ]);
 
 interface Parts {

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { closeSync, fsyncSync, openSync, rmSync, statSync, truncateSync, writeSync } from 'node:fs';
-
-export const MIB = 1024 * 1024;
+import { MIB } from './bytes.js';
 
 /** A file that only occupies disk space; a program frees it in steps when the disk is full. */
 export class DiskReserve {

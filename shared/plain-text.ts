@@ -25,6 +25,7 @@ const SHAPING = [
 ].join('|');
 const SHAPED = new RegExp(SHAPING, 'gu');
 const UNSEEN = /[\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
+const EACH_UNSEEN = new RegExp(UNSEEN, 'gu');
 /** Anything but spaces, marks, and the empty pattern of Braille. */
 const SEEN = /[^\s\p{M}\u2800]/u;
 
@@ -34,4 +35,11 @@ const SEEN = /[^\s\p{M}\u2800]/u;
  */
 export function isSeen(name: string): boolean {
   return name === '' || (SEEN.test(name) && !UNSEEN.test(name.replace(SHAPED, '')));
+}
+
+/** Returns a name of which people see all: the same, or with U+FFFD for each character that shows nothing. */
+export function seenName(name: string): string {
+  if (isSeen(name)) return name;
+  const shown = name.replace(EACH_UNSEEN, '\ufffd').trim();
+  return shown !== '' && isSeen(shown) ? shown : '\ufffd';
 }

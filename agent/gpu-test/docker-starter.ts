@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readFile, readdir, stat } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import type { ContainerCreateOptions } from 'dockerode';
+import { MIB } from '../../shared/bytes.js';
 import type { Clock } from '../../shared/clock.js';
 import { messageOf } from '../../shared/coded-error.js';
 import { plainLine } from '../../shared/plain-text.js';
@@ -19,7 +20,6 @@ const IMAGE = `${OWN_IMAGES}gpu-test:1`;
 /** How long image, container and start may take together. */
 const MOST_MS = 20_000;
 const LONGEST_REASON = 300;
-const MIB = 1024 * 1024;
 const TOOLS_DIR = '/.gpurent';
 const PROGRAMS = ['nvidia-container-runtime-hook', 'nvidia-container-toolkit', 'nvidia-container-cli', 'nvidia-ctk'];
 const FILES = ['/etc/nvidia-container-runtime/config.toml', '/proc/driver/nvidia/version'];

@@ -2,6 +2,7 @@ import { readFile, statfs } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { networkInterfaces, totalmem } from 'node:os';
 import type { cpu as readCpu } from 'systeminformation';
+import { MIB } from '../../shared/bytes.js';
 import type { Inventory } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import type { AgentConfig } from '../config.js';
 import type { Gpu, GpuDriver } from './gpus/driver.js';
@@ -14,7 +15,6 @@ const RENTED_SHARE = 0.9;
 /** The share of Docker's file system that stays free: below it, the host accepts no new instances. */
 const RESERVED_SHARE = 0.05;
 const GB = 1e9;
-const MIB = 1024 * 1024;
 
 /** Facts about Docker on this host. */
 export interface DockerFacts {

@@ -1,7 +1,8 @@
 import BetterSqlite3 from 'better-sqlite3';
 import { dirname } from 'node:path';
 import { SetupError, messageOf } from '../../shared/coded-error.js';
-import { DiskReserve, MIB } from '../../shared/disk-reserve.js';
+import { MIB } from '../../shared/bytes.js';
+import { DiskReserve } from '../../shared/disk-reserve.js';
 
 type Database = BetterSqlite3.Database;
 

@@ -24,8 +24,8 @@ export interface Answering {
 }
 
 /**
- * Serves `/status` and `/metrics` to the host owner, runs the upkeep at `POST /upkeep` and the test of GPUs at `POST /gpu-test`: on a socket that only root can open
- * and, where configured, `/metrics` on loopback.
+ * Serves `/status` and `/metrics` to the host owner, runs the upkeep at `POST /upkeep` and the test of GPUs at `POST /gpu-test`: on a
+ * socket that only root can open and, where configured, `/metrics` on loopback.
  */
 export class StatusServer {
   /** Made at the first scrape: without scrapes its library is not loaded. */

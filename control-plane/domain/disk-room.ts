@@ -1,6 +1,5 @@
+import { MIB } from '../../shared/bytes.js';
 import { Refusal } from './refusal.js';
-
-const MIB = 1024 * 1024;
 
 /** The size of the reserve: many times what stops, destroys, sign-ins and settlements write until an operator makes room. */
 export const RESERVE_BYTES = 64 * MIB;

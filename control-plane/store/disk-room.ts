@@ -1,10 +1,9 @@
 import { statSync, statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { MIB } from '../../shared/bytes.js';
 import { DiskReserve } from '../../shared/disk-reserve.js';
 import type { Logger } from '../../shared/logger.js';
 import { FULL_BELOW_BYTES, STEP_BYTES, decideRoom } from '../domain/disk-room.js';
-
-const MIB = 1024 * 1024;
 
 /**
  * Watches the disk of the database, and keeps a reserve on it. While the disk counts as full, the reserve is freed in steps, and whoever

@@ -2,6 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { totalmem } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { MIB } from '../../shared/bytes.js';
 import { parseConfig } from '../../agent/config.js';
 import { readInventory } from '../../agent/host/inventory.js';
 import type { GpuInventory } from '../../agent/host/gpus/driver.js';
@@ -16,8 +17,6 @@ const [ONE, DEAD, OTHER] = ['a', 'b', 'c'].map((letter) => `GPU-${letter.repeat(
   string,
   string,
 ];
-
-const MIB = 1024 * 1024;
 
 let rig: NvidiaRig;
 let path: string | undefined;

@@ -1,8 +1,7 @@
 import { expect } from 'vitest';
+import { MIB } from '../../shared/bytes.js';
 import { advanceUntil } from '../harness/advance-until.js';
 import type { AlertCase } from './cases.js';
-
-const MIB = 1024 * 1024;
 
 const fullDatabase: AlertCase = {
   how: 'the disk of the database is full',

@@ -4,11 +4,10 @@ import { text } from 'node:stream/consumers';
 import { setImmediate } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { MIB } from '../../shared/bytes.js';
 import { eventually } from '../../scripts/eventually.js';
 import { advanceUntil } from '../harness/advance-until.js';
 import { TestControlPlane, type Renter } from '../harness/control-plane.js';
-
-const MIB = 1024 * 1024;
 
 let test: TestControlPlane;
 let renter: Renter;

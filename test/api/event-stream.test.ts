@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { MIB } from '../../shared/bytes.js';
 import { OPERATORS } from '../../control-plane/domain/event.js';
 import { MOST_OF_CREDENTIAL, MOST_OF_STREAM } from '../../control-plane/http/events/event-streams.js';
 import { recordEvent } from '../../control-plane/services/events/record.js';
@@ -11,8 +12,6 @@ import { advanceUntil } from '../harness/advance-until.js';
 import { World } from '../contract/world.js';
 import type { Renter, TestControlPlane } from '../harness/control-plane.js';
 import { EventReader, amountsOf, recordCredits } from '../harness/event-reader.js';
-
-const MIB = 1024 * 1024;
 
 let world: World;
 let test: TestControlPlane;

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { MIB } from '../../shared/bytes.js';
 import { readSecretKey } from '../../control-plane/secret-key.js';
 import { Store } from '../../control-plane/store/store.js';
 import { eventually } from '../../scripts/eventually.js';
@@ -9,7 +10,6 @@ import type { InstanceBody } from '../harness/api-client.js';
 import { TestControlPlane, statusIs, type Renter } from '../harness/control-plane.js';
 import { SmallDisk } from '../rig/small-disk.js';
 
-const MIB = 1024 * 1024;
 const RESERVE_BYTES = 16 * MIB;
 
 let disk: SmallDisk;

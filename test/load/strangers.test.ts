@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { MIB } from '../../shared/bytes.js';
 import { createControlPlane } from '../../control-plane/app.js';
 import { parseConfig } from '../../control-plane/config.js';
 import { Daemon } from '../../scripts/daemon.js';
@@ -17,7 +18,6 @@ import { FakeAgent } from '../harness/fake-agent.js';
 
 const PROGRAM = fileURLToPath(new URL('../../dist/bundle/control-plane.js', import.meta.url));
 const PATIENCE_MS = 60_000;
-const MIB = 1024 * 1024;
 const OPERATOR = { email: 'op@example.com', password: 'operator password' };
 const NAME = 'gpurent.example.com';
 /** Half of each at the API, half at the gateway. */

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { MIB } from '../../shared/bytes.js';
 import { FULL_BELOW_BYTES, RESERVE_BYTES, STEP_BYTES, decideRoom } from '../../control-plane/domain/disk-room.js';
 
-const MIB = 1024 * 1024;
 const whole = { reserveBytes: RESERVE_BYTES, wantedBytes: RESERVE_BYTES, isFull: false };
 
 it.each([

@@ -7,7 +7,7 @@ import {
   wordsOfUnmet,
   type MachineDriver,
   type PulledDigest,
-} from '../../control-plane/domain/image-requirement.js';
+} from '../../control-plane/domain/catalogue/image-requirement.js';
 
 const A100: MachineDriver = { driver_version: '535.183.01', cuda_version: '12.2', gpu_model: 'NVIDIA A100-SXM4-80GB' };
 const OLD: MachineDriver = { driver_version: '470.82.01', cuda_version: '11.4', gpu_model: 'NVIDIA A100-SXM4-80GB' };

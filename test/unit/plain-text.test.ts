@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { isSeen } from '../../shared/plain-text.js';
+import { isSeen, seenName } from '../../shared/plain-text.js';
 
 it.each([
   ['a zero-width space', 'Acme\u200b'],
@@ -21,6 +21,8 @@ it.each([
   ['half a character', 'Acme\ud83d'],
 ])('a name with %s is not all seen', (_, name) => {
   expect(isSeen(name)).toBe(false);
+  expect(seenName(name)).toMatch(/\ufffd/);
+  expect(isSeen(seenName(name))).toBe(true);
 });
 
 it.each([
@@ -41,4 +43,5 @@ it.each([
   ['Braille', '⠁\u2800⠃'],
 ])('a name is all seen: %s', (_, name) => {
   expect(isSeen(name)).toBe(true);
+  expect(seenName(name)).toBe(name);
 });

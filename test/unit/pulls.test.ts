@@ -1,11 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { MIB } from '../../shared/bytes.js';
 import { MINUTE_MS } from '../../shared/time.js';
 import { pullFailure } from '../../agent/domain/pull-failure.js';
 import { refuseOtherPlaces } from '../../agent/pulls/manifest.js';
 import { PullWatch } from '../../agent/runtime/docker/images/pull-watch.js';
 import { isForbidden } from '../../shared/network/forbidden-networks.js';
-
-const MIB = 1024 * 1024;
 
 describe('A pull', () => {
   const watch = () => new PullWatch({ leastBytesPerSecond: MIB, longestMs: 60 * MINUTE_MS, mostBytes: 1 }, 0);

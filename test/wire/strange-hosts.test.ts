@@ -320,3 +320,15 @@ it('a host that tells of endless output, and of a run with an endless name, is r
   expect(stored).toContain('xx\\\",\\\"last');
   expect(stored).not.toContain('x'.repeat(64 * 1024));
 });
+
+it('a name of which people do not see all enrolls no host, and keeps no host away that has it', async () => {
+  await expect(test.host({ name: 'gpu\u200b-1' })).rejects.toThrow('name: has characters that are not shown');
+  const agent = await test.host({ name: 'gpu-1' });
+  agent.inventory['name'] = 'gpu\u200b-1';
+  agent.inventory['region'] = '\u3164';
+  await agent.connect();
+  const { name, region, connected } = await test.operator.get<Record<string, unknown>>(
+    `/v1/operator/machines/${agent.hostId}`,
+  );
+  expect({ name, region, connected }).toEqual({ name: 'gpu\ufffd-1', region: '\ufffd', connected: true });
+});

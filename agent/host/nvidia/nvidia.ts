@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { totalmem } from 'node:os';
 import { promisify } from 'node:util';
+import { MIB } from '../../../shared/bytes.js';
 import { withTimeout, type Clock } from '../../../shared/clock.js';
 import { SetupError, messageOf } from '../../../shared/coded-error.js';
 import type { NvidiaAttach } from '../../config.js';
@@ -13,7 +14,6 @@ import type { Gpu, GpuAttachment, GpuDriver, GpuInventory, GpuReading } from '..
 const run = promisify(execFile);
 const TIMEOUT_MS = 30_000;
 const MAX_REASON_CHARS = 400;
-const MIB = 1024 * 1024;
 /** The share of a machine's memory that is sold as memory of GPUs that have none of their own; the rest is for instances. */
 const GPU_MEMORY_SHARE = 0.75;
 const OUTPUT = { maxBuffer: 64 * 1024 * 1024 };

@@ -1,10 +1,9 @@
+import { MIB } from '../../../shared/bytes.js';
 import { GPU_UUID } from '../../../shared/gpu-uuid.js';
 import type { GpuReading } from '../gpus/driver.js';
 
 /** What `nvidia-smi --query-gpu` is asked for: names that all generations of drivers know. */
 export const USE_QUERY = ['uuid', 'utilization.gpu', 'memory.used', 'memory.total', 'power.draw', 'temperature.gpu'];
-
-const MIB = 1024 * 1024;
 
 /** Parses the CSV of {@link USE_QUERY}, without header and units. A GPU of which a value is not known has null there. */
 export function parseUse(output: string): ReadonlyMap<string, GpuReading> {

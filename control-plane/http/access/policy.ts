@@ -163,7 +163,7 @@ export function isStillAdmitted(platform: Platform, request: FastifyRequest): bo
 }
 
 /** Refuses with TOKEN_INVALID if the right of the caller has ended while a host was asked: what it has said is not shown any more. */
-export function checkStillAdmitted(request: FastifyRequest): void {
+export function refuseIfEnded(request: FastifyRequest): void {
   if (!request.isStillAdmitted())
     throw new Refusal('TOKEN_INVALID', 'the right to read this has ended during the request');
 }

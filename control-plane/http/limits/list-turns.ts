@@ -88,7 +88,9 @@ export class ListTurns {
       run();
       return;
     }
-    this.lines.set(owner, [...(this.lines.get(owner) ?? []), run]);
+    const line = this.lines.get(owner);
+    if (line) line.push(run);
+    else this.lines.set(owner, [run]);
   }
 
   private next(): void {

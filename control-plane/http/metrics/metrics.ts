@@ -131,7 +131,7 @@ export class Metrics {
     collectDefaultMetrics({ register: this.registry });
     for (const outcome of ['sent', 'failed']) this.mails.inc({ outcome }, 0);
     for (const outcome of ['delivered', 'retried', 'failed']) this.webhooks.inc({ outcome }, 0);
-    for (const reason of Object.keys(HOST_REFUSALS)) this.refusedHosts.inc({ reason }, 0);
+    for (const reason of HOST_REFUSALS) this.refusedHosts.inc({ reason }, 0);
     // Prometheus counts no increase from the first value of a series, so each series starts at 0.
     for (const kind of COMMAND_KINDS)
       for (const code of FAILURE_CODES) this.commands.inc({ kind, outcome: 'failed', code }, 0);

@@ -1,6 +1,6 @@
 import { chargedPerHourMicro, diskPerHourMicro, type Rates } from '../../domain/money/burn.js';
 import type { Caller } from '../../domain/caller.js';
-import { driverFit, wordsOfUnmet } from '../../domain/image-requirement.js';
+import { driverFit, wordsOfUnmet } from '../../domain/catalogue/image-requirement.js';
 import type { InstanceStatus } from '../../domain/instances/instance-state.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { Metered } from '../../domain/money/metered.js';

@@ -33,7 +33,10 @@ export function listMeterIntervals(
       .selectFrom('meter_intervals')
       .where('instance_id', '=', id)
       .select([
-        ...(['id', 'meter', 'opened_at as began_at', 'closed_at as ended_at'] as const),
+        'id',
+        'meter',
+        'opened_at as began_at',
+        'closed_at as ended_at',
         sql<number>`settled_to - opened_at - written_off_ms`.as('charged_ms'),
         'written_off_micro as uncovered_micro',
       ]);

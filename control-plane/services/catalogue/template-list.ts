@@ -52,9 +52,28 @@ const LISTED_BYTES = sql<number>`(octet_length(description) + octet_length(env_e
 type Listed = Pick<Row<'templates'>, (typeof LOOKED_AT)[number]> & { bytes: number };
 
 const COLUMNS = [
-  ...(['id', 'hash_id', 'organization_id', 'visibility', 'name', 'description', 'kind', 'mode', 'image'] as const),
-  ...(['arch', 'cuda_max', 'cuda_min', 'ssh_user', 'env_encrypted', 'registry_encrypted', 'command', 'ports'] as const),
-  ...(['uses_access_token', 'coming_soon', 'recommended', 'created_at', 'deactivated_at'] as const),
+  'id',
+  'hash_id',
+  'organization_id',
+  'visibility',
+  'name',
+  'description',
+  'kind',
+  'mode',
+  'image',
+  'arch',
+  'cuda_max',
+  'cuda_min',
+  'ssh_user',
+  'env_encrypted',
+  'registry_encrypted',
+  'command',
+  'ports',
+  'uses_access_token',
+  'coming_soon',
+  'recommended',
+  'created_at',
+  'deactivated_at',
 ] as const;
 const LEFT_OUT = [sql<null>`NULL`.as('readme'), sql<null>`NULL`.as('onstart')] as const;
 

@@ -23,9 +23,9 @@ type Purge = (tx: Tx, most: number) => number;
 
 /**
  * Makes the worker that deletes expired sessions, invitations, links, device codes, begun second factors, idempotency keys, slow images,
- * requirements of images, deliveries of webhooks, finished mails, networks of old sign-ins, acts, events, API keys that have ended, and templates that earlier
- * releases have deactivated, the oldest first, once a minute. `others` delete at most so many rows of their own each. The worker
- * returns the number deleted.
+ * requirements of images, deliveries of webhooks, finished mails, networks of old sign-ins, acts, events, API keys that have ended, and
+ * templates that earlier releases have deactivated, the oldest first, once a minute. `others` delete at most so many rows of their own
+ * each. The worker returns the number deleted.
  */
 export function purgerOf(core: Core, others: readonly Purge[]): () => { purged: number } {
   const { store, clock } = core;

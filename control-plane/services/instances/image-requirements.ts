@@ -2,7 +2,7 @@ import type { PulledImage } from '../../../shared/gen/gpurent/agent/v1/agent.js'
 import { areTellable } from '../../../shared/image-requirement.js';
 import { canonicalName, parseImageReference } from '../../../shared/image-reference.js';
 import { DAY_MS } from '../../../shared/time.js';
-import { agreedRequirements, digestOn } from '../../domain/image-requirement.js';
+import { agreedRequirements, digestOn } from '../../domain/catalogue/image-requirement.js';
 import { compileOnce, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { readTemplateSnapshot } from '../catalogue/stored-template.js';

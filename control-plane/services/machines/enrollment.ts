@@ -8,7 +8,7 @@ import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { recordAudit } from '../system/audit.js';
 import { addCredential, revoke, type Credential } from './credentials.js';
-import { validateEarlierHosts, validateInventory } from './message-validation.js';
+import { validateEarlierHosts, validateInventory, validateNames } from './message-validation.js';
 import { refuseOwnName } from './browser-hosts.js';
 import { requireNewMachine } from './gpu-owners.js';
 import { saveInventory, updateInventory } from './inventory.js';
@@ -153,6 +153,7 @@ export async function certifyHost(platform: Platform, newcomer: Newcomer, reques
 function hostFor(platform: Platform, newcomer: Newcomer): string {
   const { token, inventory, hostId, earlier } = newcomer;
   validateInventory(inventory);
+  validateNames(inventory);
   validateEarlierHosts(earlier);
   const known = platform.store.transact((tx) => {
     const { machine_id } = findToken(tx, token);

@@ -1,4 +1,5 @@
 import type { Gpu, Inventory } from '../../../shared/gen/gpurent/agent/v1/agent.js';
+import { seenName } from '../../../shared/plain-text.js';
 import { browserHost } from '../../domain/browser-host.js';
 import { invalidField } from '../../domain/refusal.js';
 import type { Row } from '../../store/schema.js';
@@ -165,8 +166,8 @@ function makeRoom(tx: Tx, machineId: string, gpus: readonly Gpu[]): void {
 
 function columnsOf(inventory: Inventory) {
   return {
-    name: inventory.name,
-    region: inventory.region,
+    name: seenName(inventory.name),
+    region: seenName(inventory.region),
     public_address: inventory.publicAddress,
     browser_host: browserHost(inventory.publicAddress) ?? '',
     arch: inventory.arch,

@@ -41,8 +41,6 @@ const NUMBERS = { cpuCores: 4_096, memoryMb: 1_000_000_000, diskGb: 1_000_000 } 
 /** Checks the inventory of a host before it is stored. Refuses with VALIDATION_FAILED what no honest agent would send. */
 export function validateInventory(inventory: Inventory): void {
   validateTexts(inventory, TEXTS);
-  for (const name of ['name', 'region'] as const)
-    if (!isSeen(inventory[name])) throw invalidField(name, 'has characters that are not shown');
   for (const [name, highest] of entriesOf(NUMBERS)) {
     if (inventory[name] > highest) throw invalidField(name, `is more than ${highest}`);
   }
@@ -50,6 +48,12 @@ export function validateInventory(inventory: Inventory): void {
     throw invalidField('publicAddress', 'is neither an IP address nor a host name');
   }
   validateGpus(inventory.gpus);
+}
+
+/** Refuses with VALIDATION_FAILED names of a new host of which people do not see all. Hosts that have such a name already keep on. */
+export function validateNames(inventory: Inventory): void {
+  for (const name of ['name', 'region'] as const)
+    if (!isSeen(inventory[name])) throw invalidField(name, 'has characters that are not shown');
 }
 
 /** Checks texts of a host that are shown to people: each has at most so many characters, and none that is not shown. */

@@ -8,7 +8,7 @@ import { stuckCommands, stuckCutoff } from '../instances/stuck-commands.js';
 import { nameOfMachine } from '../machines/machines.js';
 import type { Platform } from '../system/platform.js';
 import { Absences } from './absences.js';
-import { Refusals } from './refusals.js';
+import { ObstacleEvents } from './obstacle-events.js';
 
 const EVERY_MS = 15_000;
 /** Shortest time between two events of one GPU, for one that comes and goes. */
@@ -23,7 +23,7 @@ const MOST = { stuck: 50, gpus: 50, disputed: 20, quarantined: 20 };
  */
 export function operatorTellerOf(platform: Platform): () => { told: number } {
   const absences = new Absences(platform);
-  const refusals = new Refusals(platform);
+  const obstacles = new ObstacleEvents(platform);
   let dueAt = 0;
   return () => {
     const now = platform.clock.monotonic();
@@ -31,7 +31,7 @@ export function operatorTellerOf(platform: Platform): () => { told: number } {
     platform.connections.noteSilence();
     const { told, goesOn } = absences.tell(now);
     dueAt = goesOn ? now : now + EVERY_MS;
-    return { told: told + refusals.tell(now) + tellOfOthers(platform) };
+    return { told: told + obstacles.tell(now) + tellOfOthers(platform) };
   };
 }
 

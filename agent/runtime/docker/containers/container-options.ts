@@ -1,4 +1,5 @@
 import type { ContainerCreateOptions } from 'dockerode';
+import { MIB } from '../../../../shared/bytes.js';
 import type { WorkloadSpec } from '../../../../shared/gen/gpurent/agent/v1/agent.js';
 import { isVendorVariable } from '../../../../shared/gpu-vendors.js';
 import { addressesOf } from '../../../domain/ports.js';
@@ -30,7 +31,6 @@ const CAPABILITIES = [
   'SETUID',
   'SYS_CHROOT',
 ];
-const MIB = 1024 * 1024;
 const GB = 1_000_000_000;
 const PIDS_LIMIT = 4096;
 const DOCKER_CPU_UNIT = 1_000_000;

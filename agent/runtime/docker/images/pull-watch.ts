@@ -1,3 +1,4 @@
+import { MIB } from '../../../../shared/bytes.js';
 import { MINUTE_MS } from '../../../../shared/time.js';
 import type { PullLimits } from '../../../domain/pull-limits.js';
 
@@ -16,7 +17,6 @@ interface Layer {
 
 /** Before this time, the average speed says little. */
 const PATIENCE_MS = 2 * MINUTE_MS;
-const MIB = 1024 * 1024;
 const STILL_TO_COME = /^(Pulling fs layer|Waiting|Downloading|Retrying)/;
 
 /** Adds up Docker's events about a pull, and says when it takes too long: nobody pays for its GPUs meanwhile. */

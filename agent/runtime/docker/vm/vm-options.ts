@@ -1,4 +1,5 @@
 import type { ContainerCreateOptions } from 'dockerode';
+import { MIB } from '../../../../shared/bytes.js';
 import type { WorkloadSpec } from '../../../../shared/gen/gpurent/agent/v1/agent.js';
 import type { Accelerator, MachineSize } from '../../../domain/virtual-machine.js';
 import type { WorkloadInfo } from '../../workload.js';
@@ -7,7 +8,6 @@ import { containerName, labelsOf } from '../labels.js';
 import type { PreparedDisk } from './base-disks.js';
 import type { HostNamespace } from './host-namespace.js';
 
-const MIB = 1024 * 1024;
 const GB = 1_000_000_000;
 const DOCKER_CPU_UNIT = 1_000_000;
 const PIDS_LIMIT = 1024;

@@ -15,8 +15,15 @@ import styles from './page.module.css';
 
 const LONG = 'Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft';
 const STATUSES = [
-  ...(['creating', 'starting', 'running', 'stopping', 'stopped', 'destroying', 'destroyed', 'error'] as const),
-];
+  'creating',
+  'starting',
+  'running',
+  'stopping',
+  'stopped',
+  'destroying',
+  'destroyed',
+  'error',
+] as const;
 const MONEY = { balanceMicro: 1_000_000, chargedMicro: 500_000 };
 const EARLIER = new Date(Date.now() - 254_000).toISOString();
 const LATER = new Date(Date.now() + 22_800_000).toISOString();

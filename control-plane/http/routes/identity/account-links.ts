@@ -72,8 +72,12 @@ export const accountLinkRoutes: Routes = (app, platform) => {
         policy: PUBLIC,
         guessable: 'per address',
         refusals: [
-          ...(['LINK_INVALID', 'INVALID_CREDENTIALS', 'INVITATION_REQUIRED', 'INVITE_NOT_FOUND'] as const),
-          ...(['EMAIL_TAKEN', 'PASSWORD_OFF'] as const),
+          'LINK_INVALID',
+          'INVALID_CREDENTIALS',
+          'INVITATION_REQUIRED',
+          'INVITE_NOT_FOUND',
+          'EMAIL_TAKEN',
+          'PASSWORD_OFF',
         ],
       },
       schema: {

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { readLogs, readLogsAfter } from '../../../services/actions/logs.js';
 import { getInstance, listEvents, listInstances } from '../../../services/actions/read.js';
-import { READ, callerOf, checkStillAdmitted } from '../../access/policy.js';
+import { READ, callerOf, refuseIfEnded } from '../../access/policy.js';
 import { sendBody, textOf } from '../../answers/remembered-bodies.js';
 import { flag, formed, integer, iso, list, nullable, optional, text, timestamp } from '../../schema/schemas.js';
 import { Instance, instanceView } from './instance-view.js';
@@ -96,7 +96,7 @@ export const instanceReadingRoutes: Routes = (app, platform) => {
       const of = [platform, callerOf(request), request.params.id] as const;
       const read =
         after === undefined ? { lines: [...(await readLogs(...of, tail))] } : await readLogsAfter(...of, after, tail);
-      checkStillAdmitted(request);
+      refuseIfEnded(request);
       return read;
     },
   );

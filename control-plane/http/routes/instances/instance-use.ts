@@ -8,7 +8,7 @@ import {
   type UseOfInstance,
 } from '../../../services/measurements/read.js';
 import { METRICS_TYPE, instanceMetrics } from '../../metrics/instance-metrics.js';
-import { OPERATOR, READ, callerOf, checkStillAdmitted } from '../../access/policy.js';
+import { OPERATOR, READ, callerOf, refuseIfEnded } from '../../access/policy.js';
 import { choice, integer, iso, list, text, timestamp, uuid } from '../../schema/schemas.js';
 import { idOf, type Routes } from '../routes.js';
 
@@ -88,7 +88,7 @@ export const instanceUseRoutes: Routes = (app, platform) => {
     async (request) => {
       const { window } = request.query;
       const use = await readUse(platform, callerOf(request), request.params.id, window);
-      checkStillAdmitted(request);
+      refuseIfEnded(request);
       return { window, ...usageView(use) };
     },
   );

@@ -49,9 +49,9 @@ function readCredential(tx: Tx, hash: string): Credential | undefined {
 }
 
 /**
- * Returns the caller that a token belongs to, and records its use from this IP address of the client. Refuses with TOKEN_INVALID, the same for a token that is
- * missing, malformed, expired or revoked; then with API_KEY_ADDRESS, which tells nothing of the key; then with ORG_MISMATCH, before any
- * other refusal of a valid credential.
+ * Returns the caller that a token belongs to, and records its use from this IP address of the client. Refuses with TOKEN_INVALID, the same
+ * for a token that is missing, malformed, expired or revoked; then with API_KEY_ADDRESS, which tells nothing of the key; then with
+ * ORG_MISMATCH, before any other refusal of a valid credential.
  */
 export function authenticate(
   platform: Platform,

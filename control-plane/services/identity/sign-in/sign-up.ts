@@ -22,10 +22,11 @@ export interface SignUp {
 }
 
 /**
- * Creates a user and a session. With an invitation the user joins its organization, otherwise it becomes the admin of a new one.
- * Refuses with INVITATION_REQUIRED, INVITE_NOT_FOUND or EMAIL_TAKEN, checked in this order: a stranger without an invitation
- * must not learn which addresses have accounts. Refuses with PASSWORD_OFF where a company has switched passwords off. With mail, nobody learns it: returns null for every address, and mails a link. Refuses
- * with LIMIT_REACHED after three of them in an hour, and after a hundred sign-ups from a network in a day; and with RATE_LIMITED.
+ * Creates a user and a session. With an invitation the user joins its organization, otherwise it becomes the admin of a new one. Refuses
+ * with INVITATION_REQUIRED, INVITE_NOT_FOUND or EMAIL_TAKEN, checked in this order: a stranger without an invitation must not learn which
+ * addresses have accounts. Refuses with PASSWORD_OFF where a company has switched passwords off. With mail, nobody learns it: returns null
+ * for every address, and mails a link. Refuses with LIMIT_REACHED after three of them in an hour, and after a hundred sign-ups from a
+ * network in a day; and with RATE_LIMITED.
  */
 export async function signUp(platform: Platform, request: SignUp, origin: SessionOrigin): Promise<SignedIn | null> {
   const { store, mail } = platform;

@@ -11,7 +11,7 @@ const TOLD_AFTER_MS = MINUTE_MS;
 const BATCH = 200;
 
 /** Tells operators of connected hosts that take no new instances, such as after a failed test of their GPUs, and that do again. */
-export class Refusals {
+export class ObstacleEvents {
   /** The machines of which operators believe that they take nothing new; undefined before the first look. */
   private told: Set<string> | undefined;
   /** Since when a machine is otherwise than was told, in monotonic milliseconds. */
