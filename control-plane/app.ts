@@ -26,6 +26,7 @@ import { manualPayments } from './payments/manual.js';
 import { createOperator } from './services/identity/sign-in/sign-up.js';
 import { forgetRunFloors, restartExhaustionClocks, shiftUnsettledTimes } from './services/metering/clock-shift.js';
 import { ClockStepDetector } from './services/system/clock-steps.js';
+import { SteadyClock } from './services/system/steady-clock.js';
 import { recordSettings } from './services/system/record-settings.js';
 import { Authority } from './services/secrets/authority.js';
 import { countDestroyed } from './services/oversight/counts.js';
@@ -128,7 +129,8 @@ export function forgetSecrets(config: Config): ReturnType<typeof forgetEncrypted
 
 /** Connects the parts of the control plane; contains no rules. */
 export function createControlPlane(config: Config, logger: Logger, overrides: Overrides = {}): ControlPlane {
-  const { clock = systemClock, ids = randomIds, defer = setImmediate } = overrides;
+  const { ids = randomIds, defer = setImmediate } = overrides;
+  const clock = new SteadyClock(overrides.clock ?? systemClock);
   const room = new DiskRoom(config.database, config.reserveBytes ?? 0, logger);
   const store = new Store(config.database, clock, {
     ids,

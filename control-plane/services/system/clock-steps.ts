@@ -6,11 +6,10 @@ import { GRACE_MS } from '../../domain/deadlines.js';
 import type { AgentConnections } from '../connections/agent-connections.js';
 import { deleteMeta, readMeta, writeMeta } from '../../store/meta.js';
 import type { Store, Tx } from '../../store/store.js';
+import { NOTICED_MS, type SteadyClock } from './steady-clock.js';
 
 /** A clock step larger than this pauses what cannot be undone. */
 const STEP_MS = MINUTE_MS;
-/** The wall clock counts as set if its change differs by more than this from the monotonic clock's. */
-const NOTICED_MS = 1_000;
 const SEEN_EVERY_MS = MINUTE_MS;
 /** After a control plane was away for longer than this, organizations without a balance get their full time to pay again. */
 const ABSENCE_MS = 10 * MINUTE_MS;
@@ -56,7 +55,7 @@ export class ClockStepDetector {
 
   constructor(
     private readonly store: Store,
-    private readonly clock: Clock,
+    private readonly clock: Clock & Partial<Pick<SteadyClock, 'goOnFrom'>>,
     private readonly logger: Logger,
     private readonly effects: ClockStepEffects,
     /** The id of this boot of the machine: the monotonic clock goes on until it changes. Null: not known. */
@@ -130,7 +129,14 @@ export class ClockStepDetector {
     const absence = this.clock.now() - step - Number(seen);
     if (Math.abs(step) > NOTICED_MS) this.note(step);
     else if (absence < 0) this.note(absence, false);
+    else if (base !== undefined) this.goOnFrom(base);
     if (absence > ABSENCE_MS) this.store.transact((tx) => this.effects.restartGrace(tx));
+  }
+
+  /** Keeps the time of the process before, which a small step since then does not change. */
+  private goOnFrom(base: number): void {
+    this.clock.goOnFrom?.(base);
+    this.offset = this.clock.now() - this.clock.monotonic();
   }
 
   /** Notes a step; `isExact`: its size is known, and not only the least that it can be. */

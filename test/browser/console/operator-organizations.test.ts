@@ -69,8 +69,8 @@ async function takeDown(name: string, count: () => Promise<number>): Promise<voi
   await page.getByRole('alertdialog').getByText('nobody can deploy it any more').waitFor();
   expect(await count()).toBe(2);
   await page.getByRole('alertdialog').getByRole('button', { name: 'Take down' }).click();
+  await expect.poll(count).toBe(1);
   await rows.getByText(name, { exact: true }).waitFor({ state: 'detached' });
-  expect(await count()).toBe(1);
 }
 
 it('shows what an organization has without a secret, opens a dispute and stops an instance, each with a reason', async () => {
