@@ -73,7 +73,8 @@ export class RunAges {
     const seen = this.seen.get(instanceId);
     const seenMs = seen?.start.startedAt === startedAt ? seen.ageMs : 0;
     if (this.hasStepped(start)) return seenMs;
-    const ms = Math.floor(finishedAt - start.wallOffset - start.beganAt);
+    // Nobody knows whether it ended before or after a step too small to notice: the earlier end counts.
+    const ms = Math.floor(finishedAt - Math.max(start.wallOffset, this.wallOffset()) - start.beganAt);
     const noticedAt = this.down.get(instanceId)?.at ?? this.clock.monotonic();
     return Math.min(Math.max(ms, seenMs), Math.max(Math.floor(noticedAt - start.beganAt), 0));
   }

@@ -118,6 +118,25 @@ it.each([
   }
 });
 
+it.each([9, -9])('a step of Docker’s clock by %d ms, which the agent does not notice, is charged to nobody', (ms) => {
+  const marketplace = new ClockedMarketplace(HEARTBEAT_S);
+  try {
+    marketplace.credit(PLENTY_MICRO);
+    marketplace.deploy(RATE_MICRO, 0);
+    marketplace.advance(2 * HEARTBEAT_S);
+    const [id = ''] = marketplace.alive;
+    marketplace.restartAgent(5, () => {
+      marketplace.stated.step('docker', ms);
+      marketplace.exit(id);
+    });
+    marketplace.differences();
+    const missing = Number(marketplace.reference.spendOf(id)) - marketplace.spentBy(id);
+    expect(missing).toBe(Math.max(-ms, 0) * MICRO_A_MS);
+  } finally {
+    marketplace.close();
+  }
+});
+
 it('clocks that are set anywhere, at any time, make nobody pay for more, and leave only so much unpaid', () => {
   const sums = { charged: 0, missing: 0 };
   fc.assert(

@@ -15,6 +15,8 @@ interface Stamps {
   steps: number;
 }
 
+/** The control plane writes what heartbeats say of a run only so often, and keeps the rest as long as the host is connected. */
+const WRITTEN_EVERY_MS = 30_000;
 /** What the clock of a host shows that is right. */
 const START = Date.parse('2026-01-01T00:00:00.000Z');
 
@@ -85,7 +87,7 @@ export class StatedWorkloads extends FakeWorkloads {
     if (stamps) stamps.finishedAt = this.dockersNow();
     const unseenMs = this.clock.monotonic() - (stamps?.seenAt ?? 0);
     const isDated = this.isAgentUp && stamps?.steps === this.steps;
-    if (!isDated) this.undated.set(id, (this.undated.get(id) ?? 0) + unseenMs);
+    if (!isDated) this.undated.set(id, (this.undated.get(id) ?? 0) + unseenMs + WRITTEN_EVERY_MS);
     if (this.isAgentUp) this.note(id, workload);
   }
 
