@@ -149,3 +149,35 @@ describe('a list of instances with those that are destroyed', () => {
     expect(rows.filter((row) => 'template_snapshot' in row)).toHaveLength(MOST);
   });
 });
+
+it('a destroyed instance keeps what its template is called and runs, and a long one without command and environment', async () => {
+  const offer_id = await test.offer(await test.host());
+  const bytesOfTemplate = (id: string) => {
+    const bytes = sql<number>`octet_length(template_snapshot)`.as('bytes');
+    return test.core.platform.store.transact(
+      (tx) => tx.get(query.selectFrom('instances').select(bytes).where('id', '=', id))?.bytes ?? 0,
+    );
+  };
+  for (const [name, command] of [
+    ['long', ['run', 'é'.repeat(4_000)]],
+    ['short', ['run', 'e'.repeat(4_000)]],
+  ] as const) {
+    const env = [{ key: 'A', value: '1' }];
+    const template = await renter.api.post<{ id: string }>('/v1/templates', {
+      name,
+      image: 'an/image:1',
+      command,
+      env,
+    });
+    const body = { offer_id, template_id: template.id, disk_gb: 10 };
+    const { id } = await renter.api.post<InstanceBody>('/v1/instances', body);
+    await statusIs(renter.api, id, 'running');
+    expect(await renter.api.get(`/v1/instances/${id}`)).toMatchObject({ template: { command, env } });
+    await renter.api.delete(`/v1/instances/${id}`);
+    const kept = name === 'long' ? { command: [], env: [] } : { command, env };
+    expect(await statusIs(renter.api, id, 'destroyed')).toMatchObject({
+      template: { id: template.id, name, image: 'an/image:1', ...kept },
+    });
+    expect(bytesOfTemplate(id)).toBeLessThanOrEqual(8192);
+  }
+});

@@ -150,6 +150,9 @@ describe('the address of an endpoint', () => {
     'https://[2001:0:1::1]',
     'https://[fe80::1]',
     'https://[fd00::1]',
+    'https://localhost/',
+    'https://LOCALHOST./hooks',
+    'https://app.localhost:8443/',
   ])('is not %s', (url) => {
     expect(() => checkUrl(url, [])).toThrow(Refusal);
   });
@@ -160,6 +163,7 @@ describe('the address of an endpoint', () => {
     ['https://hooks.example:8443', 'https://hooks.example:8443/'],
     ['https://93.184.215.14/', 'https://93.184.215.14/'],
     ['https://[2606:4700::1]/', 'https://[2606:4700::1]/'],
+    ['https://mylocalhost/', 'https://mylocalhost/'],
   ])('can be %s', (url, normal) => {
     expect(checkUrl(url, [])).toBe(normal);
   });
@@ -167,6 +171,7 @@ describe('the address of an endpoint', () => {
   it('can be in a network that the operator allows', () => {
     expect(checkUrl('https://10.1.2.3', ['10.1.0.0/16'])).toBe('https://10.1.2.3/');
     expect(() => checkUrl('https://10.2.2.3', ['10.1.0.0/16'])).toThrow('ask the operator');
+    expect(checkUrl('https://localhost/', ['127.0.0.0/8'])).toBe('https://localhost/');
   });
 });
 

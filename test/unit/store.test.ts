@@ -259,6 +259,30 @@ it('sums up what each day has cost in a ledger that is older than these sums', (
   store.close();
 });
 
+it('keeps the long templates of instances that were destroyed before without command and environment', () => {
+  new Store(file, new ManualClock(), { steps: migrations.slice(0, 53) }).close();
+  const database = new BetterSqlite3(file);
+  database.pragma('foreign_keys = OFF');
+  const long = JSON.stringify({ name: 'n', env: [{ key: 'A' }], command: ['x'.repeat(9_000)] });
+  const short = JSON.stringify({ name: 'n', env: [{ key: 'A' }], command: ['x'] });
+  const insert =
+    database.prepare(`INSERT INTO instances (id, organization_id, machine_id, offer_id, template_id, status, num_gpus,
+    disk_gb, price_per_hour_micro, storage_price_per_gb_hour_micro, template_snapshot, ssh_user, deployed_by, created_at,
+    status_changed_at, progress_at) VALUES (?, 'o', 'm', '', '', ?, 1, 1, 1, 1, ?, '', '', 0, 0, 0)`);
+  insert.run('live', 'stopped', long);
+  insert.run('long', 'destroyed', long);
+  insert.run('short', 'destroyed', short);
+  database.close();
+  const store = new Store(file, new ManualClock());
+  const rows = store.transact((tx) => tx.all(query.selectFrom('instances').select(['id', 'template_snapshot'])));
+  store.close();
+  expect(Object.fromEntries(rows.map((row) => [row.id, row.template_snapshot]))).toEqual({
+    live: long,
+    long: JSON.stringify({ name: 'n', env: [], command: [] }),
+    short,
+  });
+});
+
 it('refuses a file of a newer release, and one that is no database, without harm', () => {
   new Store(file, new ManualClock()).close();
   const database = new BetterSqlite3(file);

@@ -72,6 +72,15 @@ const TEMPLATE: TemplateDetails = {
   created_at: 0,
 };
 
+/** Most bytes of the copy of a template that an instance keeps once it is destroyed. Its description and ports take up to 6,500. */
+const KEPT_BYTES = 8192;
+
+/** Returns the copy of a template that an instance keeps once it is destroyed, for good: a long one without command and environment. */
+export function abridgeSnapshot(text: string): string {
+  if (Buffer.byteLength(text) <= KEPT_BYTES) return text;
+  return JSON.stringify({ ...(JSON.parse(text) as TemplateDetails), command: [], env: [] });
+}
+
 /** Parses the copy of a template that an instance keeps from its deploy. */
 export function readTemplateSnapshot(text: string): TemplateDetails {
   const template = readStored(TEMPLATE, JSON.parse(text));

@@ -4,6 +4,7 @@ import { assertTransition, isUp, type InstanceStatus } from '../../domain/instan
 import { query, sql, updateRows } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { switchMeter } from '../metering/meters.js';
+import { abridgeSnapshot } from '../catalogue/stored-template.js';
 import type { Instance } from './queries.js';
 import { recordTransition, type Reason } from '../events/timeline.js';
 import { dropSchedule } from './schedules.js';
@@ -45,6 +46,7 @@ export function transition(
     progress_at: tx.now,
     started_at: to === 'running' ? (instance.started_at ?? upSince) : instance.started_at,
     destroyed_at: to === 'destroyed' ? tx.now : null,
+    ...(to === 'destroyed' ? keptOfDestroyed(instance) : {}),
     ...windowAfter(instance, instance.status, to, tx.now),
     release_gpus_at: releaseAt(instance, to, tx.now),
   };
@@ -54,6 +56,15 @@ export function transition(
   if (to === 'destroying') dropSchedule(tx, next.id);
   if (to === 'destroyed') tx.count({ what: 'destroyed' });
   return next;
+}
+
+/** Nothing is secret any more, and what stays takes few bytes. */
+function keptOfDestroyed({ template_snapshot }: Instance): Partial<Instance> {
+  return {
+    workload_encrypted: null,
+    access_token_encrypted: null,
+    template_snapshot: abridgeSnapshot(template_snapshot),
+  };
 }
 
 /** Returns when a stopped instance must release its GPUs: the time that its offer allows, counted from this stop; null: never. */

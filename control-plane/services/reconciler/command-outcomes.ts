@@ -89,7 +89,7 @@ function applyDestroyed(tx: Tx, instance: Instance, observation: Observation | u
   dropClaims(tx, instance.id);
   if (instance.status !== 'destroying') return;
   const reason = { kind: 'destroyed', message: 'container, disk and contents are removed' } as const;
-  transition(tx, instance, 'destroyed', reason, { workload_encrypted: null, access_token_encrypted: null });
+  transition(tx, instance, 'destroyed', reason);
 }
 
 /**

@@ -57,8 +57,7 @@ export function settleLostMachines(core: Core): { destroyed: number } {
     const instance = findInstance(tx, id);
     if (instance?.status !== 'destroying') return;
     const message = 'the machine is lost; if it comes back, its host removes the container and the disk';
-    const secrets = { workload_encrypted: null, access_token_encrypted: null };
-    transition(tx, instance, 'destroyed', { kind: 'destroyed', message }, secrets);
+    transition(tx, instance, 'destroyed', { kind: 'destroyed', message });
   });
   return { destroyed };
 }

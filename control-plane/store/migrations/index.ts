@@ -51,6 +51,7 @@ import { keyFingerprints } from './0050-key-fingerprints.js';
 import { leastCuda } from './0051-least-cuda.js';
 import { imageRequirements } from './0052-image-requirements.js';
 import { refusingHosts } from './0053-refusing-hosts.js';
+import { abridgedTemplates } from './0054-abridged-templates.js';
 
 export interface Migration {
   name: string;
@@ -112,4 +113,5 @@ export const migrations: readonly Migration[] = [
   { name: '0051-least-cuda', sql: leastCuda },
   { name: '0052-image-requirements', sql: imageRequirements },
   { name: '0053-refusing-hosts', sql: refusingHosts },
+  { name: '0054-abridged-templates', sql: abridgedTemplates },
 ];

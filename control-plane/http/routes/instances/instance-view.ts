@@ -143,7 +143,10 @@ export const Instance = Type.Object(
       },
       { description: 'The machine that has the GPUs' },
     ),
-    template: meaning(Template, 'The template as of the deploy; `readme` and `onstart` are null'),
+    template: meaning(
+      Template,
+      'The template as of the deploy; `readme` and `onstart` are null. Once the instance is destroyed, `command` and `env` of a template of more than 8 KiB are empty',
+    ),
   },
   { title: 'Instance' },
 );
