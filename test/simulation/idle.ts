@@ -11,7 +11,8 @@ interface IdleStop {
 
 const STOPS = `
   SELECT instance_id AS id, idle_stop_minutes AS minutes, at, (
-    SELECT max(at) FROM events AS told WHERE told.instance_id = stop.instance_id AND kind = 'idle' AND told.number < stop.number
+    SELECT at FROM events AS told WHERE told.instance_id = stop.instance_id AND kind = 'idle' AND told.number < stop.number
+    ORDER BY told.number DESC LIMIT 1
   ) AS told_at
   FROM events AS stop JOIN instances ON instances.id = instance_id
   WHERE kind = 'idle_stop' AND type = 'instance.status_changed' AND stream = ? AND number = ?`;
