@@ -121,7 +121,13 @@ it('quarantine names whose it was, and an adoption without a word gives it back,
   expect(metrics).toContain('gpurent_gpus{state="quarantined"} 1');
 
   const adopted = await test.operator.post<InstanceBody & { access_token: string }>(path, {});
-  expect(adopted).toMatchObject({ id: instanceId, status: 'running', label: 'mine', ssh_port: 40_123 });
+  expect(adopted).toMatchObject({
+    id: instanceId,
+    status: 'running',
+    label: 'mine',
+    ssh_port: 40_123,
+    deployed_by: 'operator',
+  });
   // Neither its host nor a later price makes it dearer.
   const { disk_gb, price_per_hour_micro, storage_price_per_gb_hour_micro } = TERMS;
   expect(adopted).toMatchObject({ disk_gb, price_per_hour_micro, storage_price_per_gb_hour_micro });
@@ -154,7 +160,10 @@ it.each([
   const { instanceId, path } = await unheardOf((truth) => sealOrigin(encryption(), { ...truth, ...more() }));
   const organization = other ? { organization_id: (await test.renter()).organizationId } : {};
   const template_id = await test.template({ name: 'Of all' });
-  expect(await test.operator.post(path, { ...organization, template_id })).toMatchObject({ stop_at: null });
+  expect(await test.operator.post(path, { ...organization, template_id })).toMatchObject({
+    stop_at: null,
+    ...(other ? { label: null, ssh_key_fingerprint: null } : { label: 'mine' }),
+  });
   expect(keyOf(instanceId)).toBeNull();
 });
 

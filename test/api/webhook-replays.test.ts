@@ -56,6 +56,24 @@ describe('a replay', () => {
     expect(await hooks.log(id)).toHaveLength(1);
   });
 
+  it('that is asked for while an attempt is under way is sent, whatever that attempt leads to', async () => {
+    const { id } = await hooks.create(receiver.url());
+    let answer: () => void = () => undefined;
+    const answered = new Promise<void>((resolve) => (answer = resolve));
+    receiver.answer = (response) => void answered.then(() => response.writeHead(500).end());
+    hooks.happen();
+    test.advance(SECOND);
+    await world.received(1);
+    await hooks.change(id, { enabled: false });
+    await hooks.change(id, { enabled: true });
+    const [delivery] = await hooks.log(id);
+    await hooks.post(`/v1/webhook-deliveries/${delivery?.id ?? ''}/replay`);
+    world.answering(200);
+    answer();
+    expect(await hooks.delivery(id, { state: 'delivered' })).toMatchObject({ attempts: 1, last_status: 200 });
+    expect(receiver.received).toHaveLength(2);
+  });
+
   it('of everything since a time or an event delivers it again', async () => {
     const { id } = await hooks.create(receiver.url());
     world.answering(500);

@@ -25,6 +25,9 @@ import { findTemplate } from '../catalogue/templates.js';
 import { recordTransition } from '../events/timeline.js';
 import { addressesOf, sshOf } from '../reconciler/observations.js';
 
+/** The `deployed_by` of an adopted instance: the address of the operator is nothing for its renter. */
+const ADOPTER = 'operator';
+
 /** The terms of an adoption. Absent fields are as the workload was deployed; without an offer, so are the prices. */
 export interface Adoption {
   organization_id?: string;
@@ -64,13 +67,14 @@ export function adopt(platform: Platform, operator: Operator, id: string, given:
     checkGpus(tx, offer, gpus);
     checkDisk(offer, request.disk_gb, workload.disk_gb);
 
-    // The limits and the API key are those of its own organization.
+    // The label, the limits and the keys are those of its own organization.
     const own = origin?.organization_id === organization.id ? origin : undefined;
-    const owner = { organizationId: organization.id, deployedBy: operator.email, apiKeyId: knownKey(tx, own) };
+    const owner = { organizationId: organization.id, deployedBy: ADOPTER, apiKeyId: knownKey(tx, own) };
     const { stop_at = null, max_charge_micro = null, idle_stop_minutes = null } = own ?? {};
     const limits = { stop_at, max_charge_micro, idle_stop_minutes };
-    const sshKey = origin?.ssh_public_key ? { public_key: origin.ssh_public_key } : null;
-    const deployment = { request: { ...request, ...limits, env_overrides: [] }, template, offer, sshKey, gpus };
+    const sshKey = own?.ssh_public_key ? { public_key: own.ssh_public_key } : null;
+    const label = given.label ?? own?.label ?? null;
+    const deployment = { request: { ...request, label, ...limits, env_overrides: [] }, template, offer, sshKey, gpus };
     const identity = { id: workload.instance_id, sequence: workload.sequence };
     const created = insertInstance(platform, tx, owner, deployment, identity);
     recordTransition(tx, created, null, ADOPTED);

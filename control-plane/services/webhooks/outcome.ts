@@ -20,11 +20,18 @@ const GONE = 410;
 
 /**
  * Records the result of an attempt: the delivery has arrived, is tried again later, or has failed. Switches the endpoint off if it has
- * answered 410, or has only failed for days and `isClockTrusted`. A delivery or endpoint that was deleted meanwhile is left out.
+ * answered 410, or has only failed for days and `isClockTrusted`. A delivery or endpoint that was deleted meanwhile is left out, and so is
+ * a delivery that was asked for again meanwhile: it has other attempts.
  */
-export function recordOutcome(tx: Tx, deliveryId: string, outcome: Outcome, isClockTrusted: boolean): void {
-  const delivery = tx.get(rowById('webhook_deliveries', deliveryId));
-  const endpoint = delivery && tx.get(rowById('webhook_endpoints', delivery.endpoint_id));
+export function recordOutcome(
+  tx: Tx,
+  claimed: Pick<Row<'webhook_deliveries'>, 'id' | 'attempts'>,
+  outcome: Outcome,
+  isClockTrusted: boolean,
+): void {
+  const delivery = tx.get(rowById('webhook_deliveries', claimed.id));
+  if (delivery?.attempts !== claimed.attempts) return;
+  const endpoint = tx.get(rowById('webhook_endpoints', delivery.endpoint_id));
   if (!endpoint) return;
   const seen = { last_status: outcome.status, last_error: outcome.error, last_answer: outcome.answer };
   if (outcome.error === null) return recordSuccess(tx, delivery, seen);

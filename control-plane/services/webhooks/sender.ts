@@ -87,7 +87,7 @@ export class WebhookSender {
     const isClockTrusted = clockSteps.isTrusted();
     store.join(() =>
       store.transact((tx) => {
-        recordOutcome(tx, delivery.id, outcome, isClockTrusted);
+        recordOutcome(tx, delivery, outcome, isClockTrusted);
         // It may have had so many pending deliveries that further events had to wait.
         this.streams.note(endpoint.organization_id);
         tx.nudge('webhooks');
