@@ -55,7 +55,7 @@ export class ClockStepDetector {
 
   constructor(
     private readonly store: Store,
-    private readonly clock: Clock & Partial<Pick<SteadyClock, 'goOnFrom'>>,
+    private readonly clock: Clock & Partial<Pick<SteadyClock, 'goOnFrom' | 'follow'>>,
     private readonly logger: Logger,
     private readonly effects: ClockStepEffects,
     /** The id of this boot of the machine: the monotonic clock goes on until it changes. Null: not known. */
@@ -98,7 +98,7 @@ export class ClockStepDetector {
   }
 
   private look(): void {
-    const offset = this.clock.now() - this.clock.monotonic();
+    const offset = this.clock.follow?.() ?? this.clock.now() - this.clock.monotonic();
     const before = this.offset;
     this.offset = offset;
     try {
@@ -127,16 +127,17 @@ export class ClockStepDetector {
     this.isUnproven = base === undefined;
     const step = base === undefined ? 0 : Math.round(offset - base);
     const absence = this.clock.now() - step - Number(seen);
-    if (Math.abs(step) > NOTICED_MS) this.note(step);
+    const isStep = Math.abs(step) > NOTICED_MS;
+    if (isStep) this.note(step);
     else if (absence < 0) this.note(absence, false);
-    else if (base !== undefined) this.goOnFrom(base);
+    if (base !== undefined) this.goOnFrom(base + (isStep ? step : 0));
     if (absence > ABSENCE_MS) this.store.transact((tx) => this.effects.restartGrace(tx));
   }
 
-  /** Keeps the time of the process before, which a small step since then does not change. */
+  /** Keeps the time of the process before, which a small step since then does not change, to the fraction of a millisecond. */
   private goOnFrom(base: number): void {
     this.clock.goOnFrom?.(base);
-    this.offset = this.clock.now() - this.clock.monotonic();
+    this.offset = this.clock.follow?.() ?? this.clock.now() - this.clock.monotonic();
   }
 
   /** Notes a step; `isExact`: its size is known, and not only the least that it can be. */
@@ -166,7 +167,7 @@ export class ClockStepDetector {
   private writeSeen(tx: Tx): void {
     writeMeta(tx, 'clock_seen', String(tx.now));
     if (this.bootId === null) return;
-    const offset = Math.round(tx.now - this.clock.monotonic());
+    const offset = this.offset ?? tx.now - this.clock.monotonic();
     writeMeta(tx, 'clock_base', JSON.stringify({ bootId: this.bootId, offset }));
   }
 

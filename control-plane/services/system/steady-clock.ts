@@ -8,8 +8,8 @@ const MOST_READS = 5;
 
 /**
  * A wall clock that goes on with the monotonic clock. It does not follow small steps of the machine's wall clock, such as time servers
- * make: nobody moves stored times by them, so a stop after one would be charged for up to later than it was asked for. Once the two
- * differ by more than {@link NOTICED_MS}, it takes the wall clock over, which {@link ClockStepDetector} then notices as one step.
+ * make: nobody moves stored times by them, so a stop after one would be charged for up to later than it was asked for. Larger steps it
+ * takes over when {@link ClockStepDetector} looks, which then moves the stored times by the same amount.
  */
 export class SteadyClock implements Clock {
   /** By how much the wall clock is ahead of the monotonic one. */
@@ -20,9 +20,7 @@ export class SteadyClock implements Clock {
   }
 
   now(): number {
-    const { offset, monotonic } = this.read();
-    if (Math.abs(offset - this.offset) > NOTICED_MS) this.offset = offset;
-    return Math.round(monotonic + this.offset);
+    return Math.round(this.machine.monotonic() + this.offset);
   }
 
   monotonic(): number {
@@ -35,7 +33,18 @@ export class SteadyClock implements Clock {
 
   /** Goes on as another process of the same boot did, by its offset, unless the wall clock was set meanwhile. */
   goOnFrom(offset: number): void {
-    if (Math.abs(this.read().offset - offset) <= NOTICED_MS) this.offset = offset;
+    if (Math.abs(Math.round(this.read().offset - offset)) <= NOTICED_MS) this.offset = offset;
+  }
+
+  /**
+   * Takes the machine's wall clock over if the two differ by more than {@link NOTICED_MS}, by whole milliseconds. Returns by how much
+   * the wall clock is ahead of the monotonic one. Only who moves the stored times along may call it: a time between the two would be
+   * charged.
+   */
+  follow(): number {
+    const step = Math.round(this.read().offset - this.offset);
+    if (Math.abs(step) > NOTICED_MS) this.offset += step;
+    return this.offset;
   }
 
   private read(): { offset: number; monotonic: number } {

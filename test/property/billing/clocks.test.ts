@@ -25,6 +25,17 @@ class ClockedMarketplace extends Marketplace {
     this.clock.step(ms);
   }
 
+  /** The clock is set once the next transaction has looked at it: such as while the group before it is committed. */
+  stepAfterTheNextLook(ms: number): void {
+    const store = this.running?.platform.store as unknown as { beforeEach: () => void };
+    const look = store.beforeEach;
+    store.beforeEach = () => {
+      store.beforeEach = look;
+      look();
+      this.clock.step(ms);
+    };
+  }
+
   /** The agent is down for so long; `meanwhile` comes in the middle. */
   restartAgent(seconds: number, meanwhile: () => void): void {
     this.disconnect();
@@ -94,6 +105,9 @@ const acts = fc.oneof(
 it.each([
   ['once', (it: ClockedMarketplace) => it.stepControlPlane(26)],
   ['while it was down', (it: ClockedMarketplace) => it.restartControlPlane(1, 26)],
+  // Wall clocks have whole milliseconds, monotonic ones have parts of them.
+  ['just more than is noticed', (it: ClockedMarketplace) => it.stepControlPlane(1_000.4)],
+  ['just more than is noticed, while it was down', (it: ClockedMarketplace) => it.restartControlPlane(1, 1_000.4)],
   [
     'again and again',
     (it: ClockedMarketplace) => {
@@ -111,6 +125,23 @@ it.each([
     marketplace.advance(5);
     marketplace.stop(id);
     marketplace.advance(5);
+    expect(marketplace.differences()).toEqual([]);
+    expect(marketplace.spentBy(id)).toBeGreaterThan(0);
+  } finally {
+    marketplace.close();
+  }
+});
+
+it('a step of the control plane’s clock after it has looked at the clock, and before it reads the time, is charged to nobody', () => {
+  const marketplace = new ClockedMarketplace(HEARTBEAT_S);
+  try {
+    marketplace.credit(PLENTY_MICRO);
+    marketplace.deploy(RATE_MICRO, 0);
+    marketplace.advance(2 * HEARTBEAT_S);
+    const [id = ''] = marketplace.alive;
+    marketplace.stepAfterTheNextLook(DAY_MS);
+    marketplace.stop(id);
+    marketplace.advance(2 * HEARTBEAT_S);
     expect(marketplace.differences()).toEqual([]);
     expect(marketplace.spentBy(id)).toBeGreaterThan(0);
   } finally {

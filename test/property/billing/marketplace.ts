@@ -51,7 +51,7 @@ export class Marketplace {
   private readonly inbox: Command[] = [];
   /** What the host could not say. */
   private readonly unsaid: CommandResult[] = [];
-  private running: ControlPlane | undefined;
+  protected running: ControlPlane | undefined;
   private reports = 0;
   private offers = 0;
   private isReachable = true;
