@@ -93,7 +93,9 @@ module.exports = {
         ...SERVICE_FLOORS.slice(0, index).map((lower) => `control-plane/services/${lower}`),
       ]),
     ),
-    // Who somebody is: beside the floors. Only the HTTP interface and app.ts know it.
+    // Makes what each floor keeps in memory.
+    mayOnlySee('control-plane/services/parts', ['shared', 'control-plane/domain', 'control-plane/services']),
+    // Who somebody is: beside the floors. Only the HTTP interface, the parts, app.ts and jobs.ts know it.
     mayOnlySee('control-plane/services/identity', [
       'shared',
       'control-plane/domain',

@@ -30,7 +30,6 @@ import { SteadyClock } from './services/system/steady-clock.js';
 import { recordSettings } from './services/system/record-settings.js';
 import { Authority } from './services/secrets/authority.js';
 import { countDestroyed } from './services/oversight/counts.js';
-import { fleetOf } from './services/oversight/fleet.js';
 import { PendingCommands } from './services/connections/pending-commands.js';
 import { AgentConnections } from './services/connections/agent-connections.js';
 import { checkKey, isKeyOf } from './services/secrets/key-check.js';
@@ -44,6 +43,7 @@ import { beginEventEpoch } from './services/events/epoch.js';
 import { LastUsed } from './services/system/last-used.js';
 import { Passwords, type PasswordCost } from './services/secrets/passwords.js';
 import { LogRelay } from './services/connections/log-relay.js';
+import { makeParts, type App } from './services/parts/parts.js';
 import type { Platform } from './services/system/platform.js';
 import { WorkerRuns } from './services/system/worker-runs.js';
 import { shiftWebhookTimes } from './services/webhooks/schedule.js';
@@ -83,7 +83,7 @@ export interface Addresses {
 }
 
 export interface ControlPlane {
-  platform: Platform;
+  platform: App;
   workers: Workers<Job>;
   /** Binds both listeners and starts running the workers every second. Throws SetupError when an address is in use. */
   start(options?: { heartbeat: boolean }): Promise<Addresses>;
@@ -149,7 +149,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
   const drill = store.transact(isDrill);
   const backups =
     config.backups && !drill ? new ScheduledBackups(store, config.backups, clock, logger, room) : undefined;
-  const platform: Platform = {
+  const withoutParts: Platform = {
     store,
     room,
     clock,
@@ -175,6 +175,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     isDrill: drill,
     bootedAt: clock.monotonic(),
   };
+  const platform: App = Object.assign(withoutParts, makeParts(withoutParts));
   putOff.attempt(() => {
     platform.term = beginTerm(store, ids);
   });
@@ -202,7 +203,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
       if (tls.grpc && !tls.files) platform.authorityFingerprint = await platform.authority.fingerprint();
       const shown = tls.http ? certificates?.identity : undefined;
       // A large fleet takes part of a second to read: nobody waits for that yet.
-      fleetOf(platform).machines();
+      platform.fleet.machines();
       const consoleFiles = readConsoleOf(config, drill);
       http = await createHttpServer(platform, logger, config.rateLimits, metrics, shown, consoleFiles);
       const hostSide = tls.grpc && certificates ? new HostTls(certificates, certificates.authority) : undefined;
@@ -269,7 +270,7 @@ function serveHostsLate(platform: Platform, listenToHosts: () => Promise<string>
 }
 
 function metricsOf(
-  platform: Platform,
+  platform: App,
   { database }: Config,
   backups: ScheduledBackups | undefined,
   certificates: () => CertificateTerm[],
@@ -311,7 +312,7 @@ function openIdOf(
   return new OpenIdClient(fetching, clock, logger);
 }
 
-function senderOf(platform: Platform, logger: Logger, { webhooks }: Overrides): WebhookSender {
+function senderOf(platform: App, logger: Logger, { webhooks }: Overrides): WebhookSender {
   return new WebhookSender(platform, webhookPoster({ allowed: platform.webhookNetworks, ...webhooks }), logger);
 }
 

@@ -22,7 +22,7 @@ import { purgerOf } from './services/housekeeping/purge.js';
 import { keepMeasurements } from './services/measurements/keep.js';
 import type { mailWorkersOf } from './services/mail/mail-workers.js';
 import type { PutOffWrites } from './put-off-writes.js';
-import type { Platform } from './services/system/platform.js';
+import type { App } from './services/parts/parts.js';
 import type { WebhookSender } from './services/webhooks/sender.js';
 import type { Worker } from './workers/workers.js';
 
@@ -81,7 +81,7 @@ interface Parts {
  * Returns what runs every second, by name. While the disk of the database is full, jobs that only add pause. While a start has put off
  * what it has to write, only the disk is watched.
  */
-export function jobsOf(platform: Platform, logger: Logger, parts: Parts): Record<Job, Worker> {
+export function jobsOf(platform: App, logger: Logger, parts: Parts): Record<Job, Worker> {
   const jobs = allJobs(platform, logger, parts);
   const pauses = (name: Job) =>
     name !== 'disk-room' && (parts.putOff.isWaiting || (platform.room.isFull && !RUN_ON_FULL_DISK.has(name)));
@@ -89,7 +89,7 @@ export function jobsOf(platform: Platform, logger: Logger, parts: Parts): Record
   return Object.fromEntries(pausing) as Record<Job, Worker>;
 }
 
-function allJobs(platform: Platform, logger: Logger, { mails, webhooks, putOff }: Parts): Record<Job, Worker> {
+function allJobs(platform: App, logger: Logger, { mails, webhooks, putOff }: Parts): Record<Job, Worker> {
   const { isDrill: drill } = platform;
   return {
     'disk-room': () => {
@@ -125,7 +125,7 @@ function allJobs(platform: Platform, logger: Logger, { mails, webhooks, putOff }
   };
 }
 
-function errorExpiryOf(platform: Platform): () => { destroyed: number } {
+function errorExpiryOf(platform: App): () => { destroyed: number } {
   const { destroyErrorsAfterMs } = platform;
   return destroyErrorsAfterMs === null ? () => ({ destroyed: 0 }) : errorExpirerOf(platform, destroyErrorsAfterMs);
 }

@@ -30,7 +30,7 @@ import { renewCertificate, type Proof } from '../services/machines/credentials.j
 import { certifyHost, enrollHost, type Enrolled } from '../services/machines/enrollment.js';
 import type { HostRefusal } from '../domain/machines/host-refusal.js';
 import { countMachines } from '../services/machines/machines.js';
-import type { Platform } from '../services/system/platform.js';
+import type { App } from '../services/parts/parts.js';
 import { HelloQueue } from './hello-queue.js';
 import { RefusalLimiter } from './refusal-limiter.js';
 import { serveHost } from './host-session.js';
@@ -60,7 +60,7 @@ export class Gateway {
   private secured = false;
 
   constructor(
-    private readonly platform: Platform,
+    private readonly platform: App,
     private readonly logger: Logger,
     private readonly onRefused: (reason: HostRefusal) => void,
     private readonly options: ServerOptions = {},

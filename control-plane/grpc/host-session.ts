@@ -16,12 +16,12 @@ import { Refusal } from '../domain/refusal.js';
 import { admitHost, type Proof } from '../services/machines/credentials.js';
 import type { AgentStream } from '../services/connections/agent-connections.js';
 import { paidTimesOf } from '../services/billing/limits/paid-until.js';
-import type { Platform } from '../services/system/platform.js';
+import type { App } from '../services/parts/parts.js';
 import type { HelloQueue } from './hello-queue.js';
 import { isMalformed, unitsOf } from './message-size.js';
 import { isSuperseded } from '../services/connections/term.js';
 import { handleHello, type HelloAnswer } from '../services/reconciler/hello.js';
-import { queriesOf } from '../services/measurements/queries.js';
+
 import { receiveMeasurements } from '../services/reconciler/measurements.js';
 import { recordFindings } from '../services/machines/findings.js';
 import { recordResult } from '../services/reconciler/command-results.js';
@@ -58,7 +58,7 @@ export interface Dialing {
 }
 
 /** Serves a host's stream from its first message to its end. Returns whether the host is authenticated and not blocked. */
-export function serveHost(platform: Platform, logger: Logger, host: Dialing): boolean {
+export function serveHost(platform: App, logger: Logger, host: Dialing): boolean {
   try {
     const machineId = admitHost(platform, host.proof);
     if (platform.connections.isBlocked(machineId) || !platform.connections.allows(machineId, 'facts', CONNECT_UNITS)) {
@@ -111,7 +111,7 @@ class HostSession implements AgentStream {
   private hasNothingPaid = false;
 
   constructor(
-    private readonly platform: Platform,
+    private readonly platform: App,
     private readonly logger: Logger,
     private readonly host: Dialing,
     private readonly machineId: string,
@@ -144,7 +144,7 @@ class HostSession implements AgentStream {
     if (!this.greeted) this.logger.info({ reason }, 'a host is gone before it was greeted');
     if (!this.platform.connections.detach(this.machineId, this)) return;
     this.platform.logs.hostLost(this.machineId);
-    queriesOf(this.platform).hostLost(this.machineId);
+    this.platform.measurementQueries.hostLost(this.machineId);
     this.logger.info({ reason }, 'host disconnected');
   }
 
@@ -250,7 +250,7 @@ class HostSession implements AgentStream {
       },
     });
     connections.attach(this.machineId, this);
-    queriesOf(this.platform).hostConnected(this.machineId, hello.answersMeasurementQueries);
+    this.platform.measurementQueries.hostConnected(this.machineId, hello.answersMeasurementQueries);
     connections.setStoredGpus(this.machineId, storedGpus);
     if (hello.unseen) connections.setDockerAvailable(this.machineId, false);
     this.logger.info({ agentVersion: hello.agentVersion, instances: hello.instances.length }, 'host connected');
@@ -289,7 +289,7 @@ class HostSession implements AgentStream {
       case 'measurementReport':
         return receiveMeasurements(platform, machineId, message.value);
       case 'measurementAnswer':
-        return queriesOf(platform).receive(machineId, message.value);
+        return platform.measurementQueries.receive(machineId, message.value);
       case 'findingReport':
         return recordFindings(platform, machineId, message.value);
       case 'logChunk':

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { diskFull } from '../domain/disk-room.js';
-import type { Platform } from '../services/system/platform.js';
+import type { App } from '../services/parts/parts.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -10,7 +10,7 @@ declare module 'fastify' {
 }
 
 /** Refuses what may begin something with UNAVAILABLE while the disk of the database is full: every write that a route does not exempt. */
-export function refuseOnFullDisk(app: FastifyInstance, { room }: Platform): void {
+export function refuseOnFullDisk(app: FastifyInstance, { room }: App): void {
   app.addHook('onRequest', ({ method, routeOptions: { url, config } }, _reply, done) => {
     const isRead = method === 'GET' || method === 'HEAD' || method === 'OPTIONS';
     const changesNothing = typeof config.policy === 'object' && config.policy.changesNothing;

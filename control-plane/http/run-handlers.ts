@@ -1,8 +1,8 @@
 import { isIP } from 'node:net';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { Platform } from '../services/system/platform.js';
+import type { App } from '../services/parts/parts.js';
 
-type Store = Platform['store'];
+type Store = App['store'];
 
 let current: Pick<FastifyRequest, 'id' | 'ip'> | null = null;
 

@@ -13,7 +13,7 @@ import { isUuid } from '../../shared/ids.js';
 import type { Logger } from '../../shared/logger.js';
 import { Refusal } from '../domain/refusal.js';
 import type { RateLimits } from '../config.js';
-import type { Platform } from '../services/system/platform.js';
+import type { App } from '../services/parts/parts.js';
 import type { ServerIdentity } from '../../shared/network/server-identity.js';
 import { MINUTE_MS } from '../../shared/time.js';
 import type { ConsoleFiles } from './console/files.js';
@@ -104,7 +104,7 @@ const HANDSHAKE_MS = 5_000;
 
 /** Creates the server of the REST API and the console, with TLS if there is an identity. It does not listen yet. */
 export async function createHttpServer(
-  platform: Platform,
+  platform: App,
   logger: Logger,
   limits: RateLimits,
   metrics: Metrics,
@@ -173,7 +173,7 @@ function named<Plugin extends FastifyPluginAsync>(name: string, plugin: Plugin):
 }
 
 /** Returns the routes of every resource. */
-function routesOf(platform: Platform, metrics: Metrics): Routes[] {
+function routesOf(platform: App, metrics: Metrics): Routes[] {
   const streams = new EventStreams(platform);
   return [
     credentialRoutes,
@@ -241,7 +241,7 @@ function routesOf(platform: Platform, metrics: Metrics): Routes[] {
 }
 
 /** Sets the headers of every answer. */
-function setHeaders(app: FastifyInstance, { clock }: Platform): void {
+function setHeaders(app: FastifyInstance, { clock }: App): void {
   app.addHook('onSend', (request, reply, payload, done) => {
     void reply.header('X-Request-Id', request.id);
     // The clock by which everything here is decided: the console counts from it.

@@ -3,7 +3,7 @@ import type { Caller } from '../../control-plane/domain/caller.js';
 import { listInstances } from '../../control-plane/services/actions/read.js';
 import { templatesSlice } from '../../control-plane/services/catalogue/template-list.js';
 import { SLICE_BYTES } from '../../control-plane/services/system/pages.js';
-import type { Platform } from '../../control-plane/services/system/platform.js';
+import type { App } from '../../control-plane/services/parts/parts.js';
 import { query, sql, statement } from '../../control-plane/store/sql.js';
 import type { Tx } from '../../control-plane/store/store.js';
 import type { InstanceBody } from '../harness/api-client.js';
@@ -43,7 +43,7 @@ async function pagesOf(path: string, limit: number): Promise<Page['items'][]> {
 }
 
 /** Looks at the rows that a use case reads. */
-function readRows(use: (platform: Platform) => void): object[] {
+function readRows(use: (platform: App) => void): object[] {
   const { platform } = test.core;
   const rows: object[] = [];
   const transact = (work: (tx: Tx) => unknown) =>
@@ -57,7 +57,7 @@ function readRows(use: (platform: Platform) => void): object[] {
         },
       }),
     );
-  use({ ...platform, store: { transact } as unknown as Platform['store'] });
+  use({ ...platform, store: { transact } as unknown as App['store'] });
   return rows;
 }
 

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { HOUR_MS } from '../../shared/time.js';
 import type { components } from '../../client/api/index.js';
 import { NEED_AFTER_MS } from '../../control-plane/domain/machines/need.js';
-import { Fleet, fleetOf } from '../../control-plane/services/oversight/fleet.js';
+import { Fleet } from '../../control-plane/services/oversight/fleet.js';
 import type { Platform } from '../../control-plane/services/system/platform.js';
 import { query } from '../../control-plane/store/sql.js';
 import type { Tx } from '../../control-plane/store/store.js';
@@ -137,7 +137,7 @@ it('reads again what could not be read', async () => {
   const idsIn = (one: Fleet) => Array.from(one.machines(), ({ machine }) => machine.id).sort();
   expect(() => idsIn(fleet)).toThrow('disk I/O error');
   isBroken = false;
-  expect(idsIn(fleet)).toEqual(idsIn(fleetOf(platform)));
+  expect(idsIn(fleet)).toEqual(idsIn(platform.fleet));
 });
 
 it('names the first ten of a kind and counts the others', async () => {

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MINUTE_MS } from '../../shared/time.js';
 import type { EventType } from '../../control-plane/domain/event.js';
-import { mayTell } from '../../control-plane/services/events/host-budget.js';
 import { query } from '../../control-plane/store/sql.js';
 import { World } from '../contract/world.js';
 import { listening } from '../harness/told.js';
@@ -88,7 +87,7 @@ it('a GPU that comes and goes is told of once in ten minutes', async () => {
 
 it('the budgets of twenty thousand instances are remembered, those that were used last', () => {
   const { platform } = world.test.core;
-  const mayStill = (id: string) => mayTell(platform, id);
+  const mayStill = (id: string) => platform.hostBudgets.mayTell(id);
   for (let count = 0; count < 20; count++) expect([mayStill('first'), mayStill('second')]).toEqual([true, true]);
   for (let count = 2; count < 20_000; count++) mayStill(`other ${count}`);
   expect([mayStill('first'), mayStill('second')]).toEqual([false, false]);

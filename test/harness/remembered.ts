@@ -1,34 +1,27 @@
 import { inspect, isDeepStrictEqual } from 'node:util';
-import { credentialsOf } from '../../control-plane/services/identity/sessions/authenticate.js';
-import {
-  instancePages,
-  instanceViews,
-  liveInstances,
-} from '../../control-plane/services/actions/remembered-instances.js';
-import { revenueDays } from '../../control-plane/services/billing/reports/revenue-days.js';
 import { SORTS } from '../../control-plane/services/catalogue/market-list.js';
-import { Market, marketOf } from '../../control-plane/services/catalogue/market.js';
-import { Fleet, fleetOf } from '../../control-plane/services/oversight/fleet.js';
-import type { Platform } from '../../control-plane/services/system/platform.js';
+import { Market } from '../../control-plane/services/catalogue/market.js';
+import { Fleet } from '../../control-plane/services/oversight/fleet.js';
+import type { App } from '../../control-plane/services/parts/parts.js';
 
 /** Returns what the control plane remembers and would not make again as it is: that must be nothing. */
-export function staleOf(platform: Platform): string[] {
+export function staleOf(platform: App): string[] {
   const memories = {
-    credentials: credentialsOf,
-    instances: instanceViews,
-    'pages of instances': instancePages,
-    lists: liveInstances,
-    'days of revenue': revenueDays,
+    credentials: platform.credentials,
+    instances: platform.instanceViews,
+    'pages of instances': platform.instancePages,
+    lists: platform.instanceLists,
+    'days of revenue': platform.revenueDays,
   };
   const remembered = Object.entries(memories).flatMap(([what, memory]) => {
-    const compared: { key: string; remembered: unknown; present: unknown }[] = memory(platform).compare();
+    const compared: { key: string; remembered: unknown; present: unknown }[] = memory.compare();
     return compared
       .filter(({ remembered, present }) => !isDeepStrictEqual(remembered, present))
       .map(({ key, remembered, present }) => `${what}: ${key}: ${differenceOf(remembered, present)}`);
   });
   const wholes = {
-    market: [sightOf(marketOf(platform)), sightOf(new Market(platform))],
-    fleet: [machinesOf(fleetOf(platform)), machinesOf(new Fleet(platform))],
+    market: [sightOf(platform.market), sightOf(new Market(platform))],
+    fleet: [machinesOf(platform.fleet), machinesOf(new Fleet(platform))],
   };
   const wrong = Object.entries(wholes)
     .filter(([, [known, fresh]]) => !isDeepStrictEqual(known, fresh))

@@ -2,7 +2,7 @@ import { createControlPlane, type ControlPlane } from '../../control-plane/app.j
 import { hashToken } from '../../control-plane/services/secrets/tokens.js';
 import { serveHost } from '../../control-plane/grpc/host-session.js';
 import type { Tx } from '../../control-plane/store/store.js';
-import type { Platform } from '../../control-plane/services/system/platform.js';
+import type { App } from '../../control-plane/services/parts/parts.js';
 import type { Ids } from '../../shared/ids.js';
 import { silentLogger } from '../../shared/logger.js';
 import { PLAIN_TEXT } from '../harness/plain-text.js';
@@ -39,7 +39,7 @@ export class SimControlPlane {
     this.life.alive = false;
   }
 
-  get platform(): Platform {
+  get platform(): App {
     if (!this.running || !this.life.alive) throw new Crash('the control plane is down');
     return this.running.platform;
   }
@@ -121,7 +121,7 @@ export class SimControlPlane {
    * Killed before a commit it has not happened; after it it has, and nobody was told. In a group, a kill after a use case is one before
    * its commit. A planned kill can wait for a use case that has written; one by chance comes after any.
    */
-  private interrupt(platform: Platform, life: ProcessHandle): void {
+  private interrupt(platform: App, life: ProcessHandle): void {
     const { store } = platform;
     const transact = store.transact.bind(store);
     const faulty = <T>(work: (tx: Tx) => T): T => {

@@ -1,5 +1,4 @@
 import { expect, it } from 'vitest';
-import { instancePages, instanceViews } from '../../control-plane/services/actions/remembered-instances.js';
 import { staleOf } from '../harness/remembered.js';
 import { Crash } from './host.js';
 import { simulate } from './run.js';
@@ -18,9 +17,9 @@ function look(world: World, see: (id: string, view: string) => void): string | u
     const { platform } = world.controlPlane;
     const [stale] = staleOf(platform);
     for (const { id } of world.rows<{ id: string }>('SELECT id FROM organizations'))
-      instancePages(platform).of(id, '200');
+      platform.instancePages.of(id, '200');
     for (const { id } of world.rows<{ id: string }>('SELECT id FROM instances'))
-      see(id, JSON.stringify(instanceViews(platform).of(id)));
+      see(id, JSON.stringify(platform.instanceViews.of(id)));
     return stale;
   } catch (error) {
     if (error instanceof Crash) return undefined;

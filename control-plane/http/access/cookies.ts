@@ -4,7 +4,7 @@ import { Refusal } from '../../domain/refusal.js';
 import { mayChange, mayRead, type Provenance } from '../../domain/identity/same-origin.js';
 import { REQUEST_MS } from '../../domain/identity/second-factor.js';
 import { leadsToInstances } from '../../services/machines/browser-hosts.js';
-import type { Platform } from '../../services/system/platform.js';
+import type { App } from '../../services/parts/parts.js';
 
 type Headed = Pick<FastifyRequest, 'headers'>;
 
@@ -103,7 +103,7 @@ export function clearFactorCookie(reply: FastifyReply): void {
 }
 
 /** Refuses with COOKIE_REFUSED a request to the API that a cookie authenticates, unless a page of this control plane has sent it. */
-export function checkCookieUse(platform: Platform, request: FastifyRequest): void {
+export function checkCookieUse(platform: App, request: FastifyRequest): void {
   refuseAmongInstances(platform, request);
   const isRead = request.method === 'GET' || request.method === 'HEAD';
   const [provenance, own] = [provenanceOf(request), ownOrigin(platform, request)];
@@ -126,7 +126,7 @@ export function provenanceOf({ headers }: Headed): Provenance {
 }
 
 /** Returns the origin at which browsers reach this control plane: the configured one, or the one that the request names. */
-export function ownOrigin({ publicUrl }: Platform, request: FastifyRequest): string {
+export function ownOrigin({ publicUrl }: App, request: FastifyRequest): string {
   if (publicUrl !== null) return publicUrl;
   const named = `${request.protocol}://${request.host}`;
   return URL.canParse(named) ? new URL(named).origin : named;
@@ -136,7 +136,7 @@ export function ownOrigin({ publicUrl }: Platform, request: FastifyRequest): str
  * Refuses with COOKIE_REFUSED if instances are reached at the same name as this control plane: browsers show a cookie to every port of a
  * name, so an instance would get it.
  */
-export function refuseAmongInstances(platform: Platform, request: FastifyRequest): void {
+export function refuseAmongInstances(platform: App, request: FastifyRequest): void {
   const names = [request.headers.host, request.host, platform.publicUrl?.replace(/^\w+:\/\//, '')];
   const hosts = [...new Set(names.flatMap((name) => (name ? (browserHost(name) ?? []) : [])))];
   if (!leadsToInstances(platform, hosts)) return;

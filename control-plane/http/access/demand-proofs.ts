@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { checkProofWithFactor } from '../../services/identity/sessions/fresh-proof.js';
-import type { Platform } from '../../services/system/platform.js';
+import type { App } from '../../services/parts/parts.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -13,7 +13,7 @@ declare module 'fastify' {
 }
 
 /** Refuses with PROOF_REQUIRED, before its handler, a request to a dangerous route whose user has a second factor and no fresh proof. */
-export function demandProofs(app: FastifyInstance, platform: Platform): void {
+export function demandProofs(app: FastifyInstance, platform: App): void {
   app.addHook('onRoute', (route) => {
     const { proof } = route.config ?? {};
     if (!proof) return;
@@ -32,7 +32,7 @@ export function demandProofs(app: FastifyInstance, platform: Platform): void {
   });
 }
 
-function check(platform: Platform, { caller }: FastifyRequest): void {
+function check(platform: App, { caller }: FastifyRequest): void {
   if (caller === undefined || caller.kind === 'api_key') return;
   platform.store.transact((tx) => checkProofWithFactor(tx, caller));
 }

@@ -10,7 +10,7 @@ import {
 } from '../../domain/caller.js';
 import { Refusal, type RefusalCode } from '../../domain/refusal.js';
 import { authenticate, identifyCaller } from '../../services/identity/sessions/authenticate.js';
-import type { Platform } from '../../services/system/platform.js';
+import type { App } from '../../services/parts/parts.js';
 import { clientAddress } from './client.js';
 import { checkCookieUse, isByCookie, sessionCookie } from './cookies.js';
 
@@ -67,7 +67,7 @@ export function notFound(): Refusal {
  * Checks the policy of each route before each request, and again once a body has arrived. Throws at startup if a route is declared
  * incompletely.
  */
-export function enforcePolicies(app: FastifyInstance, platform: Platform): void {
+export function enforcePolicies(app: FastifyInstance, platform: App): void {
   const checkAgain = (request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void) => {
     try {
       admitAgain(platform, request);
@@ -115,7 +115,7 @@ function checkRight({ right, changesNothing }: Policy, method: string, url: stri
     throw new Error(`the policy of ${method} ${url} keeps callers out who only read: give it READ or READ_MONEY`);
 }
 
-function admit(platform: Platform, request: FastifyRequest): void {
+function admit(platform: App, request: FastifyRequest): void {
   const { policy } = request.routeOptions.config;
   if (policy === undefined || policy === PUBLIC) return noteApiKey(platform, request);
   request.caller = admittedBy(policy, platform, request, authenticate);
@@ -123,7 +123,7 @@ function admit(platform: Platform, request: FastifyRequest): void {
 
 function admittedBy(
   policy: Policy,
-  platform: Platform,
+  platform: App,
   request: FastifyRequest,
   authenticated: typeof authenticate,
 ): Caller | AccountCaller {
@@ -136,7 +136,7 @@ function admittedBy(
  * Checks the policy again once the body of a request has arrived, which can take half a minute: until then the credential can have
  * ended, or its user can have another role. Refuses with ORG_MISMATCH if the session has come to act for another organization.
  */
-function admitAgain(platform: Platform, request: FastifyRequest): void {
+function admitAgain(platform: App, request: FastifyRequest): void {
   const { policy } = request.routeOptions.config;
   if (policy === undefined || policy === PUBLIC) return;
   const caller = admittedBy(policy, platform, request, identifyCaller);
@@ -150,7 +150,7 @@ function admitAgain(platform: Platform, request: FastifyRequest): void {
  * Tells whether the policy of a route still admits the caller of a request whose answer goes on, and for the same organization. This is
  * no use of the credential.
  */
-export function isStillAdmitted(platform: Platform, request: FastifyRequest): boolean {
+export function isStillAdmitted(platform: App, request: FastifyRequest): boolean {
   const { policy } = request.routeOptions.config;
   if (policy === undefined || policy === PUBLIC) return true;
   try {
@@ -195,7 +195,7 @@ function refusalOfRole(right: Right): 'ADMIN_REQUIRED' | 'ROLE_NOT_ALLOWED' {
 type MemberPolicy = Policy & { right: Exclude<Policy['right'], 'operate'> };
 
 function memberOf(
-  platform: Platform,
+  platform: App,
   request: FastifyRequest,
   policy: MemberPolicy,
   authenticated: typeof authenticate,
@@ -232,7 +232,7 @@ function factorRequired(who: string): Refusal {
   );
 }
 
-function operatorOf(platform: Platform, request: FastifyRequest, authenticated = authenticate): AccountCaller {
+function operatorOf(platform: App, request: FastifyRequest, authenticated = authenticate): AccountCaller {
   try {
     const caller = identify(platform, request, authenticated);
     if (caller.kind !== 'api_key' && caller.isOperator) {
@@ -251,7 +251,7 @@ function operatorOf(platform: Platform, request: FastifyRequest, authenticated =
  * Refuses an unknown operator address. A caller without a valid credential gets TOKEN_INVALID, as for a known operator address, so
  * that nobody else can find out which ones exist. Everyone else gets NOT_FOUND.
  */
-export function refuseUnknownToOperators(platform: Platform, request: FastifyRequest): never {
+export function refuseUnknownToOperators(platform: App, request: FastifyRequest): never {
   operatorOf(platform, request);
   throw notFound();
 }
@@ -260,7 +260,7 @@ export function refuseUnknownToOperators(platform: Platform, request: FastifyReq
  * Records the use of an API key, also on public routes and unknown addresses. Refuses with ORG_MISMATCH, before any other
  * refusal, if the request names another organization than the key's. A key from an address that it does not allow is as none.
  */
-export function noteApiKey(platform: Platform, request: FastifyRequest): void {
+export function noteApiKey(platform: App, request: FastifyRequest): void {
   if (!hasApiKey(request) || !request.url.startsWith('/v1/')) return;
   try {
     // The caller is not stored: login attempts are counted for the account that they name.
@@ -282,7 +282,7 @@ function hasApiKey({ headers }: FastifyRequest): boolean {
   return /^Bearer +svc_/i.test(headers.authorization ?? '');
 }
 
-function identify(platform: Platform, request: FastifyRequest, authenticated = authenticate): Caller | AccountCaller {
+function identify(platform: App, request: FastifyRequest, authenticated = authenticate): Caller | AccountCaller {
   if (isByCookie(request)) checkCookieUse(platform, request);
   const organizationId = request.headers['x-org-id'];
   const chosen = typeof organizationId === 'string' ? organizationId.toLowerCase() : undefined;

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Platform } from '../../services/system/platform.js';
+import type { App } from '../../services/parts/parts.js';
 import { unavailableBody } from '../errors/errors.js';
 
 declare module 'fastify' {
@@ -13,7 +13,7 @@ declare module 'fastify' {
  * Sends an answer once everything is durable that it may tell of: what its handler has written, and what it has read of others that are
  * not committed yet. If that is lost, the answer is UNAVAILABLE, whatever it was.
  */
-export function awaitCommits(app: FastifyInstance, store: Platform['store']): void {
+export function awaitCommits(app: FastifyInstance, store: App['store']): void {
   app.addHook('onSend', (request, reply, payload, done) => {
     if (request.routeOptions.config.readsNothing) return done(null, payload);
     store.whenDurable(

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Refusal } from '../../domain/refusal.js';
-import type { Platform } from '../../services/system/platform.js';
+import type { App } from '../../services/parts/parts.js';
 import { sendError, sendRefusal } from '../errors/errors.js';
 import { noteApiKey, notFound, refuseUnknownToOperators } from '../access/policy.js';
 
@@ -11,7 +11,7 @@ export type PageNotFound = (request: FastifyRequest, reply: FastifyReply) => Fas
  * Answers 404 for an unknown address, and 405 for a known address with another method. Browsers that ask for a page get the one of
  * `showPage`, except beside addresses of the API and of other routes.
  */
-export function answerUnknownRoutes(app: FastifyInstance, platform: Platform, showPage?: PageNotFound): void {
+export function answerUnknownRoutes(app: FastifyInstance, platform: App, showPage?: PageNotFound): void {
   const methods = new Map<string, { pattern: RegExp; allowed: Set<string> }>();
   const firstWords = new Set<string>();
   app.addHook('onRoute', ({ url, method }) => {
@@ -34,13 +34,13 @@ export function answerUnknownRoutes(app: FastifyInstance, platform: Platform, sh
 }
 
 /** Answers a request whose address the router cannot parse, for which Fastify runs no hooks. */
-export function answerUnreadable(platform: Platform) {
+export function answerUnreadable(platform: App) {
   return (_error: Error, request: FastifyRequest, reply: FastifyReply): void => {
     void sendRefusal(refusalOf(platform, request), request, reply);
   };
 }
 
-function refusalOf(platform: Platform, request: FastifyRequest): Refusal {
+function refusalOf(platform: App, request: FastifyRequest): Refusal {
   try {
     noteApiKey(platform, request);
     return notFound();

@@ -9,7 +9,6 @@ import { onCredentialChange } from '../../services/identity/sessions/authenticat
 import { holderOf } from '../../services/organizations/holders.js';
 import { hashToken } from '../../services/secrets/tokens.js';
 import { envelopeOf } from '../../services/events/envelope.js';
-import { hubOf } from '../../services/events/hub.js';
 import { MOST_EVENTS, eventsExpired, expiredTo } from '../../services/events/read.js';
 import {
   nextEvents,
@@ -18,7 +17,7 @@ import {
   type EventSlice,
   type Position,
 } from '../../services/events/slice.js';
-import type { Platform } from '../../services/system/platform.js';
+import type { App } from '../../services/parts/parts.js';
 import { clientNetwork } from '../access/client.js';
 import { isStillAdmitted, tokenOf } from '../access/policy.js';
 import { credentialOf } from '../limits/rate-limits.js';
@@ -64,7 +63,7 @@ export interface Reading {
 class Turns {
   private readonly waiting = new Set<() => void>();
 
-  constructor(private readonly defer: Platform['defer']) {}
+  constructor(private readonly defer: App['defer']) {}
 
   /** Runs `run`, once, in a later turn. */
   take(run: () => void): void {
@@ -104,7 +103,7 @@ class EventStream extends Readable {
   private readonly endListening: () => void;
 
   constructor(
-    private readonly platform: Platform,
+    private readonly platform: App,
     private readonly turns: Turns,
     private readonly request: FastifyRequest,
     private readonly response: FastifyReply['raw'],
@@ -121,7 +120,7 @@ class EventStream extends Readable {
     this.keys = [hashToken(tokenOf(request) ?? ''), this.userId, organization];
     this.at = reading.from;
     this.knownId = reading.from.id;
-    this.endListening = hubOf(platform).listen(reading.stream, () => {
+    this.endListening = platform.hub.listen(reading.stream, () => {
       this.isBehind = true;
       this.turns.take(this.deliver);
     });
@@ -251,7 +250,7 @@ export class EventStreams {
   private isClosing = false;
 
   constructor(
-    private readonly platform: Platform,
+    private readonly platform: App,
     private readonly limits: StreamLimits = STREAM_LIMITS,
   ) {
     this.turns = new Turns(platform.defer);

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Refusal } from '../../domain/refusal.js';
 import { overShare, type Holder } from '../../domain/shared-total.js';
 import { holderOf } from '../../services/organizations/holders.js';
-import type { Platform } from '../../services/system/platform.js';
+import type { App } from '../../services/parts/parts.js';
 import { clientNetwork } from '../access/client.js';
 
 /** The most large bodies that are in memory at once, in total and of one person. */
@@ -20,7 +20,7 @@ interface LargeBody {
  * routes accept such bodies, and few deploys are that long. One of those that have never paid, as long as it arrives, gives way to
  * another person's if its own person has more: see {@link overShare}.
  */
-export function boundLargeBodies(app: FastifyInstance, platform: Platform, bytes: number): void {
+export function boundLargeBodies(app: FastifyInstance, platform: App, bytes: number): void {
   const held = new Set<LargeBody>();
   const hold = (request: FastifyRequest, reply: FastifyReply): Refusal | undefined => {
     if (!isLarge(request, bytes)) return undefined;
@@ -61,7 +61,7 @@ function losersFor(held: ReadonlySet<LargeBody>, newcomer: LargeBody): LargeBody
 }
 
 /** Returns whose something is that a request takes of a total which strangers share. */
-export function holderOfRequest({ store }: Platform, request: FastifyRequest): Holder {
+export function holderOfRequest({ store }: App, request: FastifyRequest): Holder {
   const { caller } = request;
   const network = clientNetwork(request);
   if (caller && caller.kind !== 'no_organization')

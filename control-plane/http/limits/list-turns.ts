@@ -3,7 +3,7 @@ import type { Clock, Timer } from '../../../shared/clock.js';
 import { MINUTE_MS } from '../../../shared/time.js';
 import { Refusal } from '../../domain/refusal.js';
 import { overShare, type Holder } from '../../domain/shared-total.js';
-import type { Platform } from '../../services/system/platform.js';
+import type { App } from '../../services/parts/parts.js';
 import { clientNetwork } from '../access/client.js';
 import { holderOfRequest } from './large-bodies.js';
 
@@ -47,7 +47,7 @@ export class ListTurns {
   private readonly waiting = new Set<Waiting>();
 
   constructor(
-    private readonly defer: Platform['defer'],
+    private readonly defer: App['defer'],
     private readonly clock: Pick<Clock, 'schedule'>,
     private readonly holderOf: (request: FastifyRequest) => Holder,
   ) {}
@@ -163,7 +163,7 @@ export class ListTurns {
 }
 
 /** Lets each request for a list wait for its turn; see {@link ListTurns}. */
-export function shareLists(app: FastifyInstance, platform: Platform): void {
+export function shareLists(app: FastifyInstance, platform: App): void {
   const lists = new ListTurns(platform.defer, platform.clock, (request) => holderOfRequest(platform, request));
   app.decorate('lists', lists);
   app.addHook('onRoute', (route) => {

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { RateLimits } from '../../config.js';
 import { Refusal } from '../../domain/refusal.js';
 import { isKnownNetwork } from '../../services/identity/sessions/sign-in-networks.js';
-import type { Platform } from '../../services/system/platform.js';
+import type { App } from '../../services/parts/parts.js';
 import { clientNetwork } from '../access/client.js';
 import { WindowCounter } from './window-counter.js';
 
@@ -28,7 +28,7 @@ const EVERYWHERE = 20;
  * still sign in from networks of earlier sign-ins, and from one where the user has set a new password by a link. The counts are kept in
  * memory and bounded.
  */
-export function limitRates(app: FastifyInstance, limits: RateLimits, platform: Platform): void {
+export function limitRates(app: FastifyInstance, limits: RateLimits, platform: App): void {
   const counter = (most: number, windowMs: number) => new WindowCounter(platform.clock, windowMs, most);
   const perAddress = counter(limits.perAddress, MINUTE_MS);
   const perCredential = counter(limits.perCredential, MINUTE_MS);
@@ -68,7 +68,7 @@ function accountAndNetwork(request: FastifyRequest): string {
   return `${accountNamed(request)} ${clientNetwork(request)}`;
 }
 
-function isKnown(platform: Platform, request: FastifyRequest): boolean {
+function isKnown(platform: App, request: FastifyRequest): boolean {
   return request.caller !== undefined || isKnownNetwork(platform, accountNamed(request), clientNetwork(request));
 }
 

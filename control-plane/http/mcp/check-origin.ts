@@ -2,13 +2,13 @@ import { isIP } from 'node:net';
 import type { FastifyRequest } from 'fastify';
 import { browserHost } from '../../domain/browser-host.js';
 import { Refusal } from '../../domain/refusal.js';
-import type { Platform } from '../../services/system/platform.js';
+import type { App } from '../../services/parts/parts.js';
 
 /**
  * Refuses with COOKIE_REFUSED what a page in a browser may have sent: a request with an `Origin` other than the configured address of
  * this control plane, and one for a name that is not its own, behind which DNS could have put this server. Programs send no `Origin`.
  */
-export function checkOrigin({ publicUrl }: Pick<Platform, 'publicUrl'>, { headers, host }: FastifyRequest): void {
+export function checkOrigin({ publicUrl }: Pick<App, 'publicUrl'>, { headers, host }: FastifyRequest): void {
   const { origin } = headers;
   if (origin !== undefined && origin !== publicUrl)
     throw new Refusal('COOKIE_REFUSED', 'pages of other origins may not use this address; programs send no Origin');

@@ -15,7 +15,7 @@ import { Refusal } from '../../domain/refusal.js';
 import { identifyCaller, onCredentialChange } from '../../services/identity/sessions/authenticate.js';
 import { holderOf } from '../../services/organizations/holders.js';
 import { hashToken } from '../../services/secrets/tokens.js';
-import type { Platform } from '../../services/system/platform.js';
+import type { App } from '../../services/parts/parts.js';
 import { clientAddress, clientNetwork } from '../access/client.js';
 import { callerOf, tokenOf } from '../access/policy.js';
 import { connectWithin, NOWHERE, type Sender } from './inject.js';
@@ -39,7 +39,7 @@ export class McpEndpoint {
 
   constructor(
     private readonly app: FastifyInstance,
-    private readonly platform: Platform,
+    private readonly platform: App,
   ) {
     this.sessions = new McpSessions(platform.clock);
     this.stateless = createMcpHandler(({ authInfo }) => this.serverFor(authInfo?.extra?.['sender'] as Sender), {
@@ -150,7 +150,7 @@ function requestOf({ method, headers }: FastifyRequest): Request {
   return new Request(NOWHERE, { method, headers: passed });
 }
 
-function isAlive(platform: Platform, token: string, address: string): boolean {
+function isAlive(platform: App, token: string, address: string): boolean {
   try {
     return identifyCaller(platform, token, undefined, address).kind === 'api_key';
   } catch (error) {

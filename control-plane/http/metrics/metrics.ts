@@ -9,7 +9,7 @@ import { HOST_REFUSALS } from '../../domain/machines/host-refusal.js';
 import type { MetricEvent } from '../../domain/metric-event.js';
 import type { Overview } from '../../services/oversight/counts.js';
 import type { Signals } from '../../services/oversight/needs.js';
-import type { Platform } from '../../services/system/platform.js';
+import type { App } from '../../services/parts/parts.js';
 import type { WorkerState } from '../../services/system/worker-runs.js';
 import { EVENT_STREAM } from '../events/event-streams.js';
 import { FailingHosts } from './failing-hosts.js';
@@ -122,7 +122,7 @@ export class Metrics {
       /** Returns the age of the newest copy in each place; absent: there is no place. */
       copyAges?: () => readonly { target: string; ageMs: number }[];
       /** The disk of the database. */
-      room: Pick<Platform['room'], 'isFull' | 'reservedBytes' | 'freeShare'>;
+      room: Pick<App['room'], 'isFull' | 'reservedBytes' | 'freeShare'>;
     },
     private readonly clock: Pick<Clock, 'monotonic' | 'now'>,
     private destroyed: number,

@@ -3,7 +3,7 @@ import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema, RouteOptions } from 'fastify';
 import { Type, type TSchema } from 'typebox';
 import { VERSION } from '../../../shared/version.js';
-import type { Platform } from '../../services/system/platform.js';
+import type { App } from '../../services/parts/parts.js';
 import { SESSION_COOKIE } from '../access/cookies.js';
 import { describeDeprecation } from '../schema/deprecations.js';
 import type { ErrorCode } from '../errors/error-codes.js';
@@ -71,7 +71,7 @@ const TAGS: Readonly<Record<string, string>> = {
  * Serves the OpenAPI 3.1 document as JSON and as an interactive page. It is generated from the schemas that validate requests and
  * serialise responses. `abuse` is where abuse is to be reported. Only routes that are registered after this call are in it.
  */
-export async function documentApi(app: FastifyInstance, abuse: Platform['abuse']): Promise<void> {
+export async function documentApi(app: FastifyInstance, abuse: App['abuse']): Promise<void> {
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',

@@ -1,6 +1,6 @@
 import { userBeingLinked } from '../../services/identity/companies/asserted-accounts.js';
 import { hasIssuers, listedIssuers } from '../../services/identity/companies/issuers.js';
-import type { Platform } from '../../services/system/platform.js';
+import type { App } from '../../services/parts/parts.js';
 import { html, type Part } from './html.js';
 import { pathTo, type View } from './pages.js';
 import { ownPath } from './return-to.js';
@@ -40,7 +40,7 @@ export function companiesToSignInWith({ platform, values }: View): Part {
  * counts once more, also where the company has switched it off.
  */
 export function userBeingLinkedBy(
-  platform: Platform,
+  platform: App,
   return_to: string | undefined,
   browser: string | undefined,
 ): string | undefined {

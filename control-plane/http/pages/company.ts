@@ -6,7 +6,7 @@ import {
   type Outcome,
 } from '../../services/identity/sign-in/company-sign-in.js';
 import { findIssuerFor } from '../../services/identity/companies/issuers.js';
-import type { Platform } from '../../services/system/platform.js';
+import type { App } from '../../services/parts/parts.js';
 import { clientNetwork, sessionOrigin } from '../access/client.js';
 import { companyCookie, ownOrigin, refuseAmongInstances, setCompanyCookie } from '../access/cookies.js';
 import { PUBLIC } from '../access/policy.js';
@@ -70,7 +70,7 @@ export const companyForm: FormSpec<typeof companyBody> = {
 };
 
 /** Routes that lead to the sign-in of a company and back. They are no pages: they only lead on. */
-export function companyRoutes(app: FastifyInstance, platform: Platform): void {
+export function companyRoutes(app: FastifyInstance, platform: App): void {
   const config = { policy: PUBLIC, back: SIGN_IN } as const;
   const of = (operationId: string, summary: string) => ({
     hide: true,
@@ -108,7 +108,7 @@ export function returnPathOf(id: string): string {
 type StartRequest = FastifyRequest<{ Params: { id: string }; Querystring: Record<string, unknown> }>;
 
 /** Returns the address of the issuer to which the browser goes. The browser is known again by a cookie. */
-async function begin(platform: Platform, request: StartRequest, reply: FastifyReply): Promise<string> {
+async function begin(platform: App, request: StartRequest, reply: FastifyReply): Promise<string> {
   refuseAmongInstances(platform, request);
   const { return_to, link, again } = request.query;
   const caller = link === undefined ? undefined : signedIn(platform, request);
@@ -128,7 +128,7 @@ async function begin(platform: Platform, request: StartRequest, reply: FastifyRe
   return next;
 }
 
-function pathAfter(outcome: Outcome, platform: Platform, request: FastifyRequest, reply: FastifyReply): string {
+function pathAfter(outcome: Outcome, platform: App, request: FastifyRequest, reply: FastifyReply): string {
   switch (outcome.kind) {
     case 'session':
       return proceed({ platform, request, reply, caller: undefined }, outcome.signedIn, outcome.returnTo);

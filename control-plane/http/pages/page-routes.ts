@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import type { Platform } from '../../services/system/platform.js';
+import type { App } from '../../services/parts/parts.js';
 import { acceptInviteForm, acceptInvitePage } from './accept-invite.js';
 import {
   accountPage,
@@ -32,7 +32,7 @@ import { signInForm, signInPage, signUpForm, signUpPage } from './sign-in.js';
 import { signInLinkForm, signInLinkPage } from './sign-in-link.js';
 
 /** Routes for people with a browser: pages without script. They are not part of the API. */
-export function pageRoutes(app: FastifyInstance, platform: Platform): void {
+export function pageRoutes(app: FastifyInstance, platform: App): void {
   servePages(app, platform);
   const others = [signInLinkPage, forgotPage, resetPage, confirmPage, devicePage, approveDevicePage];
   const companies = [companyPage, knownPage, linkPage, companiesPage];

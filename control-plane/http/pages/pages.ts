@@ -3,7 +3,7 @@ import { Type, type TObject } from 'typebox';
 import type { AccountCaller } from '../../domain/caller.js';
 import { Refusal, type RefusalCode } from '../../domain/refusal.js';
 import { checkFreshProof, checkProofWithFactor } from '../../services/identity/sessions/fresh-proof.js';
-import type { Platform } from '../../services/system/platform.js';
+import type { App } from '../../services/parts/parts.js';
 import { clearSessionCookie, companyCookie, isByCookie, refuseAmongInstances } from '../access/cookies.js';
 import { ERRORS, type ErrorCode } from '../errors/error-codes.js';
 import { describeError, setErrorHeaders } from '../errors/errors.js';
@@ -19,7 +19,7 @@ import { checkFormToken, checkOrigin, formSecretOf, formTokenOf, signedIn, type 
 
 /** What a page is made of. */
 export interface View extends Filled {
-  platform: Platform;
+  platform: App;
   /** Who is signed in; undefined: nobody, or the page asks nobody. */
   caller: AccountCaller | undefined;
   /** The secret by which this browser is known while it signs in at a company. */
@@ -62,7 +62,7 @@ export interface FormSpec<Body extends TObject> {
 }
 
 export interface Visit {
-  platform: Platform;
+  platform: App;
   request: FastifyRequest;
   reply: FastifyReply;
   caller: AccountCaller | undefined;
@@ -93,7 +93,7 @@ export function pathTo(path: string, parameters: Record<string, string | undefin
 }
 
 /** Prepares the routes of an app for pages: who looks at them, forms, and errors that people can read. */
-export function servePages(app: FastifyInstance, platform: Platform): void {
+export function servePages(app: FastifyInstance, platform: App): void {
   app.decorateRequest('visitor', undefined);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(
@@ -126,7 +126,7 @@ export function servePages(app: FastifyInstance, platform: Platform): void {
 }
 
 /** Finds out who looks at a page. Returns where to go instead if somebody must sign in first. Refuses with COOKIE_REFUSED. */
-function admit(platform: Platform, request: FastifyRequest, reply: FastifyReply): string | undefined {
+function admit(platform: App, request: FastifyRequest, reply: FastifyReply): string | undefined {
   const { page } = request.routeOptions.config;
   if (!page) return undefined;
   refuseAmongInstances(platform, request);
@@ -141,7 +141,7 @@ function admit(platform: Platform, request: FastifyRequest, reply: FastifyReply)
 }
 
 /** Looks again who is signed in once a form has arrived, which can take half a minute. Refuses with TOKEN_INVALID: nobody any more. */
-function admitAgain(platform: Platform, request: FastifyRequest): void {
+function admitAgain(platform: App, request: FastifyRequest): void {
   const caller = signedIn(platform, request);
   if (!caller) throw new Refusal('TOKEN_INVALID', 'your session has ended meanwhile; sign in again');
   request.caller = caller;
@@ -159,7 +159,7 @@ function fromOf(request: FastifyRequest, page: PageSpec): string | undefined {
 }
 
 /** Tells whether somebody has to prove first who it is. */
-function needsProof({ store }: Platform, { needs }: PageSpec, caller: AccountCaller): boolean {
+function needsProof({ store }: App, { needs }: PageSpec, caller: AccountCaller): boolean {
   if (needs !== 'proof' && needs !== 'proof with factor') return false;
   const check = needs === 'proof' ? checkFreshProof : checkProofWithFactor;
   try {
@@ -182,14 +182,14 @@ const schemaOf = (operation: string, summary: string) => ({
   response: { 200: text('The page') },
 });
 
-export function addPage(app: FastifyInstance, platform: Platform, page: PageSpec): void {
+export function addPage(app: FastifyInstance, platform: App, page: PageSpec): void {
   const { path, operation, summary } = page;
   app.get(path, { config: { policy: PUBLIC, page }, schema: schemaOf(operation, summary) }, (request) =>
     documentOf(page.render(viewOf(platform, request, parametersOf(request, page))), page.usesScript),
   );
 }
 
-export function addForm<Body extends TObject>(app: FastifyInstance, platform: Platform, form: FormSpec<Body>): void {
+export function addForm<Body extends TObject>(app: FastifyInstance, platform: App, form: FormSpec<Body>): void {
   const { path, operation, summary, page, fields, body, guessable, servedOnFullDisk, words = {}, submit } = form;
   const fits = Type.Object({ ...body.properties, [FORM_TOKEN]: Type.String() }, { additionalProperties: false });
   app.post(
@@ -225,7 +225,7 @@ function parametersOf({ query }: FastifyRequest, { reads = [] }: PageSpec): Reco
 }
 
 function viewOf(
-  platform: Platform,
+  platform: App,
   request: FastifyRequest,
   values: Record<string, string>,
   errors: ReadonlyMap<string, string> = new Map(),
@@ -243,7 +243,7 @@ function viewOf(
 }
 
 /** Answers an error with a page: the page of the form, with what was typed and what is wrong, or one with the error alone. */
-function answerError(platform: Platform, error: FastifyError, request: FastifyRequest, reply: FastifyReply) {
+function answerError(platform: App, error: FastifyError, request: FastifyRequest, reply: FastifyReply) {
   const described = describeError(error, request);
   const { code } = described;
   const { page, form } = request.routeOptions.config;
@@ -267,7 +267,7 @@ const WORDS: Partial<Record<ErrorCode, string>> = {
 
 /** Returns the page of a form with the values that were sent; undefined if the page cannot be shown any more. */
 function shownAgain(
-  platform: Platform,
+  platform: App,
   request: FastifyRequest,
   page: PageSpec,
   fields: readonly Field[],

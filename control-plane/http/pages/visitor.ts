@@ -4,7 +4,7 @@ import type { AccountCaller } from '../../domain/caller.js';
 import { Refusal } from '../../domain/refusal.js';
 import { isFromOwnPage } from '../../domain/identity/same-origin.js';
 import { authenticate } from '../../services/identity/sessions/authenticate.js';
-import type { Platform } from '../../services/system/platform.js';
+import type { App } from '../../services/parts/parts.js';
 import { clientAddress } from '../access/client.js';
 import { formCookie, ownOrigin, provenanceOf, sessionCookie, setFormCookie } from '../access/cookies.js';
 import { FORM_TOKEN } from './forms.js';
@@ -18,7 +18,7 @@ export interface Visitor {
 }
 
 /** Returns the user whose session the cookie of a request has, and records its use; undefined: nobody is signed in. */
-export function signedIn(platform: Platform, request: FastifyRequest): AccountCaller | undefined {
+export function signedIn(platform: App, request: FastifyRequest): AccountCaller | undefined {
   const token = sessionCookie(request);
   if (token === undefined) return undefined;
   try {
@@ -32,7 +32,7 @@ export function signedIn(platform: Platform, request: FastifyRequest): AccountCa
 
 /** Returns the secret of the forms for somebody who is signed in: each session has its own. Otherwise the browser gets one, once. */
 export function formSecretOf(
-  { ids }: Platform,
+  { ids }: App,
   request: FastifyRequest,
   reply: FastifyReply,
   caller: AccountCaller | undefined,
@@ -50,7 +50,7 @@ export function formTokenOf(secret: string): string {
 }
 
 /** Refuses with COOKIE_REFUSED a form that no page of this control plane has sent. */
-export function checkOrigin(platform: Platform, request: FastifyRequest): void {
+export function checkOrigin(platform: App, request: FastifyRequest): void {
   const own = ownOrigin(platform, request);
   if (isFromOwnPage(provenanceOf(request), own)) return;
   throw new Refusal(

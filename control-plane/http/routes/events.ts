@@ -4,7 +4,7 @@ import { EVENT_TYPES, OPERATORS, STREAM_OF, type EventType } from '../../domain/
 import type { RefusalCode } from '../../domain/refusal.js';
 import { listStream, placeAfter, type EventQuery } from '../../services/events/list.js';
 import { filterOf } from '../../services/events/slice.js';
-import type { Platform } from '../../services/system/platform.js';
+import type { App } from '../../services/parts/parts.js';
 import { eventOf } from '../events/event-models.js';
 import { EVENT_STREAM, type EventStreams } from '../events/event-streams.js';
 import { OPERATOR, READ, callerOf } from '../access/policy.js';
@@ -104,7 +104,7 @@ export const eventRoutes =
   };
 
 function answer(
-  platform: Platform,
+  platform: App,
   streams: EventStreams,
   request: FastifyRequest,
   reply: FastifyReply,

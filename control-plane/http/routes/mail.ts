@@ -2,7 +2,7 @@ import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import { changeMailChoices, getMailChoices, unsubscribe, type MailChoices } from '../../services/mail/preferences.js';
 import { readUnsubscribeToken } from '../../services/mail/unsubscribe.js';
-import type { Platform } from '../../services/system/platform.js';
+import type { App } from '../../services/parts/parts.js';
 import { ACCOUNT, PUBLIC, accountOf } from '../access/policy.js';
 import { body, flag, optional, text } from '../schema/schemas.js';
 import type { Routes } from './routes.js';
@@ -56,7 +56,7 @@ export const mailSettingsRoutes: Routes = (app, platform) => {
   );
 };
 
-function settingsView({ mail }: Platform, chosen: MailChoices) {
+function settingsView({ mail }: App, chosen: MailChoices) {
   return { sends_mail: mail !== null, ...chosen, security: true };
 }
 

@@ -8,7 +8,7 @@ import type {
 } from 'fastify';
 import { Type, type TSchema } from 'typebox';
 import type { ListOrPage, Page } from '../../services/system/pages.js';
-import type { Platform } from '../../services/system/platform.js';
+import type { App } from '../../services/parts/parts.js';
 import { formed, integer, list, nullable, optional, text } from '../schema/schemas.js';
 
 /** Registers the routes of one resource. */
@@ -20,7 +20,7 @@ export type Routes = (
     FastifyBaseLogger,
     TypeBoxTypeProvider
   >,
-  platform: Platform,
+  platform: App,
 ) => void;
 
 /** Returns the path parameter `id`. It accepts any text, so that a malformed id gets 404 like any other unknown id. */

@@ -12,14 +12,14 @@ import {
 import { pageOf, shortPage, type ListOrPage, type Page, type PageRequest } from '../system/pages.js';
 import type { Core, Platform } from '../system/platform.js';
 import { describeInstance, withoutSecrets, type InstanceDetails } from './instance-details.js';
-import { MOST_LISTED, describeAll, instancePages, instanceViews } from './remembered-instances.js';
+import { MOST_LISTED, describeAll, type HasInstanceMemory } from './remembered-instances.js';
 
 /**
  * Returns an instance of the caller's organization, with its secrets if the caller may see them; the same object while nothing changes.
  * Refuses with INSTANCE_NOT_FOUND.
  */
-export function getInstance(platform: Platform, caller: Caller, id: string): InstanceDetails {
-  const instance = instanceViews(platform).of(id);
+export function getInstance({ instanceViews }: HasInstanceMemory, caller: Caller, id: string): InstanceDetails {
+  const instance = instanceViews.of(id);
   if (instance?.organization_id !== caller.organizationId) throw unknownInstance();
   return maySeeSecrets(caller) ? instance : withoutSecrets(instance);
 }
@@ -31,11 +31,15 @@ type InstanceQuery = PageRequest & { include_destroyed: boolean };
  * with `include_destroyed`: then a page can end before its limit, see {@link shortPage}. A first page is the same object while nothing
  * changes.
  */
-export function listInstances(platform: Platform, caller: Caller, request: InstanceQuery): Page<InstanceDetails> {
+export function listInstances(
+  platform: Platform & HasInstanceMemory,
+  caller: Caller,
+  request: InstanceQuery,
+): Page<InstanceDetails> {
   const { organizationId } = caller;
   const { include_destroyed, limit, cursor } = request;
   const isPolled = !include_destroyed && cursor === undefined && limit !== undefined && limit <= MOST_LISTED;
-  const known = isPolled ? instancePages(platform).of(organizationId, String(limit)) : undefined;
+  const known = isPolled ? platform.instancePages.of(organizationId, String(limit)) : undefined;
   const page = known ?? readInstances(platform, organizationId, request);
   return maySeeSecrets(caller) ? page : pageWithoutSecrets(page);
 }
@@ -45,7 +49,7 @@ const pageWithoutSecrets = oncePer(({ items, ...rest }: Page<InstanceDetails>): 
 });
 
 function readInstances(
-  platform: Platform,
+  platform: Platform & HasInstanceMemory,
   organizationId: string,
   { include_destroyed, ...request }: InstanceQuery,
 ): Page<InstanceDetails> {
@@ -59,7 +63,7 @@ function readInstances(
     });
   }
   return describeAll(
-    platform,
+    platform.instanceViews,
     store.transact((tx) => pageOf(tx, liveIdsOf(organizationId), request, INSTANCE_ORDER)),
   );
 }

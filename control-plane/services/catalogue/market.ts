@@ -1,7 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { SortedList } from '../../domain/catalogue/sorted-list.js';
 import type { TemplateNeeds } from '../../domain/catalogue/template-fit.js';
-import { oncePer } from '../../store/remembered.js';
 import { compileOnce, query } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { findGpus } from '../machines/machines.js';
@@ -40,8 +39,12 @@ interface Stall {
 const MOST_OFFERS = 100_000;
 const LEAST_OFFERS = 1_000;
 
-/** Returns the market of a control plane, which each change of a row or of a host's connection moves. */
-export const marketOf = oncePer((platform: Platform) => {
+export interface HasMarket {
+  market: Market;
+}
+
+/** Makes the market of a control plane, which each change of a row or of a host's connection moves. */
+export function makeMarket(platform: Platform): Market {
   const market = new Market(platform);
   const { store, connections } = platform;
   const touch = (machineId: string) => market.touch(machineId);
@@ -58,7 +61,7 @@ export const marketOf = oncePer((platform: Platform) => {
   store.onUnknownChange(() => market.touchAll());
   connections.onChange(touch);
   return market;
-});
+}
 
 /**
  * What can be rented now, and the GPUs of connected machines. Knows the offers of each connected machine, and reads a machine again when

@@ -8,7 +8,7 @@ import { findGpus, findMachine } from '../machines/machines.js';
 import { pageFrom, type ListOrPage, type PageRequest } from '../system/pages.js';
 import type { Core, Platform } from '../system/platform.js';
 import type { OfferCounts, OfferFilter, OfferQuery } from './market-list.js';
-import { marketOf, type ModelStatus } from './market.js';
+import type { HasMarket, ModelStatus } from './market.js';
 import { describeOffer, type OfferDetails } from './offer-details.js';
 import { gpusOfOffers } from './offer-obstacle.js';
 import { describeForOperator, type OperatedOffer } from './operated-offers.js';
@@ -21,20 +21,20 @@ interface ForTemplate {
 
 /** Lists the offers that can be rented now; the same object while nothing changes. Refuses with TEMPLATE_NOT_FOUND. */
 export function listOffers(
-  platform: Platform,
+  platform: Platform & HasMarket,
   caller: Caller,
   { template_id, ...asked }: Omit<OfferQuery, 'needs'> & ForTemplate,
 ): ListOrPage<OfferDetails> {
-  return marketOf(platform).offers({ ...asked, ...needsOf(platform, caller, template_id) });
+  return platform.market.offers({ ...asked, ...needsOf(platform, caller, template_id) });
 }
 
 /** Counts the offers that can be rented now, by what a person can choose. Refuses with TEMPLATE_NOT_FOUND. */
 export function countOffers(
-  platform: Platform,
+  platform: Platform & HasMarket,
   caller: Caller,
   { template_id, ...filter }: OfferFilter & ForTemplate,
 ): OfferCounts {
-  return marketOf(platform).count({ ...filter, ...needsOf(platform, caller, template_id) });
+  return platform.market.count({ ...filter, ...needsOf(platform, caller, template_id) });
 }
 
 function needsOf(core: Core, caller: Caller, templateId: string | undefined): { needs?: TemplateNeeds } {
@@ -124,10 +124,10 @@ export function withdrawOffer(core: Core, operator: Operator, id: string): void 
 
 /** Lists the GPU models of connected machines with the number of machines, GPUs and free GPUs, and the lowest price. */
 export function catalogStatus(
-  platform: Platform,
+  { market, clock }: Platform & HasMarket,
   request: PageRequest,
 ): ListOrPage<ModelStatus> & { updatedAt: number } {
-  const models = [...marketOf(platform).status()];
+  const models = [...market.status()];
   const order = { by: { gpu_model: 'asc' }, keyOf: ({ gpu_model }: ModelStatus) => [gpu_model] } as const;
-  return { ...pageFrom(models, request, order), updatedAt: platform.clock.now() };
+  return { ...pageFrom(models, request, order), updatedAt: clock.now() };
 }

@@ -1,5 +1,4 @@
 import { callEach } from '../../../shared/call-each.js';
-import { oncePer } from '../../store/remembered.js';
 import type { Platform } from '../system/platform.js';
 
 type Listener = () => void;
@@ -36,6 +35,3 @@ export class EventHub {
     callEach(listeners);
   }
 }
-
-/** Returns the hub of a control plane. */
-export const hubOf = oncePer((platform: Platform) => new EventHub(platform));

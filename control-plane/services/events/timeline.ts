@@ -6,8 +6,7 @@ import type { InstanceStatus } from '../../domain/instances/instance-state.js';
 import type { ScheduleAction } from '../../domain/instances/schedule.js';
 import { compileOnce, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
-import type { Core } from '../system/platform.js';
-import { mayTell } from './host-budget.js';
+import type { HasHostBudgets } from './host-budget.js';
 import { recordInstanceEvent } from './record.js';
 
 /** Why a status changes: what the renter reads. */
@@ -50,8 +49,13 @@ export function recordTransition(
 }
 
 /** Adds a note in the words of a host. Drops it if the host has said too much of this instance. */
-export function recordHostNote(core: Core, tx: Tx, instanceId: string, { kind, message }: Reason): void {
-  if (mayTell(core, instanceId)) recordNote(tx, instanceId, kind, message);
+export function recordHostNote(
+  { hostBudgets }: HasHostBudgets,
+  tx: Tx,
+  instanceId: string,
+  { kind, message }: Reason,
+): void {
+  if (hostBudgets.mayTell(instanceId)) recordNote(tx, instanceId, kind, message);
 }
 
 /** What a host reports each minute while it does not succeed. */
@@ -62,7 +66,7 @@ const ATTEMPTS: readonly string[] = ['stop_attempt', 'destroy_attempt'];
  * on, also every five minutes. A kind that is not for hosts becomes another one ({@link hostEvent}).
  */
 export function recordHostEvent(
-  core: Core,
+  { hostBudgets }: HasHostBudgets,
   tx: Tx,
   instanceId: string,
   { kind: told, message }: { kind: string; message: string },
@@ -70,7 +74,7 @@ export function recordHostEvent(
   const kind = hostEvent(told);
   const last = tx.get(lastOf({ instanceId }));
   if (last?.kind === kind && kind === told && !tellsMore(tx, last, message)) return;
-  if (!mayTell(core, instanceId)) return;
+  if (!hostBudgets.mayTell(instanceId)) return;
   recordInstanceEvent(tx, instanceId, 'instance.progress', { kind, message }, { percent: percentOf(message) });
 }
 

@@ -1,8 +1,7 @@
 import { Verdict, type FindingReport } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import { compileOnce, query } from '../../store/sql.js';
 import { readStoredList } from '../../store/stored-json.js';
-import { oncePer } from '../../store/remembered.js';
-import { ReportBudget } from '../connections/report-budget.js';
+import type { ReportBudget } from '../connections/report-budget.js';
 import type { Core } from '../system/platform.js';
 import { findMachine } from './machines.js';
 import { validateFindings } from './message-validation.js';
@@ -34,15 +33,17 @@ export interface MachineFindings {
   findings: Finding[];
 }
 
-const budgetOf = oncePer(({ clock }: Pick<Core, 'clock'>) => new ReportBudget(clock));
-
 /**
  * Records what the doctor has found on a host, in place of what it reported before. Nothing but what operators read depends on it. Drops
  * reports of a host that sends too many. Refuses with VALIDATION_FAILED what no honest agent would send, and with MACHINE_NOT_FOUND.
  */
-export function recordFindings(core: Core, machineId: string, report: FindingReport): void {
+export function recordFindings(
+  core: Core & { findingBudget: ReportBudget },
+  machineId: string,
+  report: FindingReport,
+): void {
   validateFindings(report);
-  if (!budgetOf(core).admits(machineId)) return;
+  if (!core.findingBudget.admits(machineId)) return;
   const findings = JSON.stringify(report.findings.map(findingOf));
   core.store.transact((tx) => {
     findMachine(tx, machineId);

@@ -12,7 +12,7 @@ import {
 import { compileOnce, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import type { Core } from '../system/platform.js';
-import { memoryOf } from './memory.js';
+import type { HasMeasurements } from './memory.js';
 
 /** Most instances, and most rows that expire, in one run: a transaction of about ten milliseconds, for 60,000 instances. */
 const MOST_INSTANCES = 100;
@@ -22,8 +22,12 @@ const MOST_ROWS = 50;
  * Writes the minutes of instances that have waited for ten minutes, makes hours of those that are older than a day, and deletes hours
  * that are older than 90 days. Returns the numbers of instances, of rows that became hours, and of rows deleted.
  */
-export function keepMeasurements(core: Core): { written: number; summarized: number; expired: number } {
-  const due = memoryOf(core).due(MOST_INSTANCES);
+export function keepMeasurements(core: Core & HasMeasurements): {
+  written: number;
+  summarized: number;
+  expired: number;
+} {
+  const due = core.measurements.due(MOST_INSTANCES);
   return core.store.transact((tx) => {
     for (const instanceId of due) writeWaiting(core, tx, instanceId);
     return { written: due.length, summarized: summarizeOld(tx), expired: deleteOld(tx) };
@@ -31,16 +35,15 @@ export function keepMeasurements(core: Core): { written: number; summarized: num
 }
 
 /** Writes all minutes that wait, before the control plane stops. */
-export function writeMeasurements(core: Core): void {
-  const waiting = memoryOf(core).all();
+export function writeMeasurements(core: Core & HasMeasurements): void {
+  const waiting = core.measurements.all();
   if (waiting.length === 0) return;
   core.store.transact((tx) => {
     for (const instanceId of waiting) writeWaiting(core, tx, instanceId);
   });
 }
 
-function writeWaiting(core: Core, tx: Tx, instanceId: string): void {
-  const memory = memoryOf(core);
+function writeWaiting({ measurements: memory }: HasMeasurements, tx: Tx, instanceId: string): void {
   addUses(tx, instanceId, 'minute', memory.of(instanceId));
   tx.afterCommit(() => memory.drop(instanceId));
 }

@@ -3,9 +3,7 @@ import type { Use } from '../../../shared/measurement.js';
 import { recent } from '../../../shared/recent.js';
 import { MINUTE_MS } from '../../../shared/time.js';
 import { isNew, mergeUses, packUses, unpackUses, type TimedUse } from '../../domain/instances/measurement.js';
-import { oncePer } from '../../store/remembered.js';
 import { ReportBudget } from '../connections/report-budget.js';
-import type { Core } from '../system/platform.js';
 
 /** How long minutes wait in memory, so that one row is written for many of them. After a restart, agents send the last ones again. */
 const WAIT_MS = 10 * MINUTE_MS;
@@ -88,4 +86,6 @@ export class MeasurementMemory {
   }
 }
 
-export const memoryOf = oncePer(({ clock }: Pick<Core, 'clock'>) => new MeasurementMemory(clock));
+export interface HasMeasurements {
+  measurements: MeasurementMemory;
+}

@@ -2,7 +2,6 @@ import { withTimeout } from '../../../shared/clock.js';
 import type { MeasurementAnswer } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import { recent } from '../../../shared/recent.js';
 import type { TimedUse } from '../../domain/instances/measurement.js';
-import { oncePer } from '../../store/remembered.js';
 import { validateMeasurements } from '../machines/message-validation.js';
 import type { Platform } from '../system/platform.js';
 import { timedUse } from './record.js';
@@ -85,4 +84,6 @@ export class MeasurementQueries {
   }
 }
 
-export const queriesOf = oncePer((platform: Platform) => new MeasurementQueries(platform));
+export interface HasMeasurementQueries {
+  measurementQueries: MeasurementQueries;
+}

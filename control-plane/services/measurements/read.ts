@@ -6,10 +6,10 @@ import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { getOwnInstance } from '../instances/queries.js';
 import { findMachine } from '../machines/machines.js';
-import type { Core, Platform } from '../system/platform.js';
+import type { Core } from '../system/platform.js';
 import { hoursOf, storedUses } from './keep.js';
-import { memoryOf } from './memory.js';
-import { queriesOf } from './queries.js';
+import type { HasMeasurements } from './memory.js';
+import type { HasMeasurementQueries } from './queries.js';
 
 export const WINDOWS = ['1h', '24h', '90d'] as const;
 export type Window = (typeof WINDOWS)[number];
@@ -26,10 +26,15 @@ export interface UseOfInstance {
  * Returns what an instance of the caller's organization has used. The last hour comes from its host in steps of ten seconds, or from
  * the database in minutes if the host does not answer within five seconds. Refuses with INSTANCE_NOT_FOUND.
  */
-export async function readUse(platform: Platform, caller: Caller, id: string, window: Window): Promise<UseOfInstance> {
+export async function readUse(
+  platform: Core & HasMeasurements & HasMeasurementQueries,
+  caller: Caller,
+  id: string,
+  window: Window,
+): Promise<UseOfInstance> {
   const instance = platform.store.transact((tx) => getOwnInstance(tx, caller, id));
   if (window === '1h' && instance.status !== 'destroyed') {
-    const points = await queriesOf(platform).points(instance);
+    const points = await platform.measurementQueries.points(instance);
     if (points?.length) return { resolution_seconds: 10, uses: points };
   }
   return platform.store.transact((tx) => useOf(platform, tx, instance.id, window));
@@ -40,7 +45,7 @@ const MOST_OF_MACHINE = 100;
 
 /** Returns what the instances of a machine have used that are not destroyed. Refuses with MACHINE_NOT_FOUND. */
 export function readUseOfMachine(
-  core: Core,
+  core: Core & HasMeasurements,
   machineId: string,
   window: Window,
 ): (UseOfInstance & { instance_id: string })[] {
@@ -55,9 +60,9 @@ export function readUseOfMachine(
   });
 }
 
-function useOf(core: Core, tx: Tx, instanceId: string, window: Window): UseOfInstance {
+function useOf(core: HasMeasurements, tx: Tx, instanceId: string, window: Window): UseOfInstance {
   const since = tx.now - LENGTH_MS[window];
-  const unwritten = memoryOf(core).of(instanceId);
+  const unwritten = core.measurements.of(instanceId);
   const isInWindow = ({ at }: TimedUse) => at > since;
   const minutes = mergeUses(storedUses(tx, instanceId, 'minute', since), unwritten);
   if (window !== '90d') return { resolution_seconds: MINUTE_MS / 1_000, uses: minutes.filter(isInWindow) };
@@ -71,8 +76,11 @@ function useOf(core: Core, tx: Tx, instanceId: string, window: Window): UseOfIns
 const MOST_PRESENT = 1_000;
 
 /** Returns what the running instances of an organization have used in their newest minute, as far as it was measured lately. */
-export function presentUses(core: Core, { organizationId }: Caller): { id: string; label: string | null; use: Use }[] {
-  const memory = memoryOf(core);
+export function presentUses(
+  core: Core & HasMeasurements,
+  { organizationId }: Caller,
+): { id: string; label: string | null; use: Use }[] {
+  const memory = core.measurements;
   const running = query
     .selectFrom('instances')
     .select(['id', 'label'])

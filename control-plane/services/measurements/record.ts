@@ -5,10 +5,9 @@ import type { TimedUse } from '../../domain/instances/measurement.js';
 import { compileOnce, query, sql, updateRows } from '../../store/sql.js';
 import type { Row } from '../../store/schema.js';
 import type { Tx } from '../../store/store.js';
-import { mayTell } from '../events/host-budget.js';
+import type { HasHostBudgets } from '../events/host-budget.js';
 import { recordInstanceEvent } from '../events/record.js';
-import type { Core } from '../system/platform.js';
-import { memoryOf } from './memory.js';
+import type { HasMeasurements } from './memory.js';
 
 const GB = 1e9;
 
@@ -38,7 +37,7 @@ export interface MeasuredUse {
  * of other machines and unknown ones. It writes nothing but such events: a worker writes the rest later. Charges never depend on it.
  */
 export function recordMeasurements(
-  core: Core,
+  core: HasMeasurements & HasHostBudgets,
   tx: Tx,
   machineId: string,
   { instances }: MeasurementReport,
@@ -48,7 +47,7 @@ export function recordMeasurements(
   return measured.flatMap((instance) => {
     const minutes = (minutesOf.get(instance.id) ?? []).map((minute) => timedUse(minute, tx.now, instance.num_gpus));
     if (minutes.length === 0) return [];
-    memoryOf(core).add(instance.id, minutes, tx.now);
+    core.measurements.add(instance.id, minutes, tx.now);
     tellFillingDisk(core, tx, instance, minutes.at(-1));
     return [{ instance, minutes }];
   });
@@ -72,7 +71,12 @@ const measuredInstances = compileOnce(({ machineId, ids }: { machineId: string; 
 );
 
 /** Tells the renter once that a disk is 90 or 98 percent full, and again after it was 5 percent below that. */
-function tellFillingDisk(core: Core, tx: Tx, instance: MeasuredInstance, newest: TimedUse | undefined): void {
+function tellFillingDisk(
+  { hostBudgets }: HasHostBudgets,
+  tx: Tx,
+  instance: MeasuredInstance,
+  newest: TimedUse | undefined,
+): void {
   const used = newest?.use.diskUsedBytes ?? null;
   if (used === null || instance.disk_gb === 0) return;
   const percent = (100 * used) / (instance.disk_gb * GB);
@@ -80,7 +84,7 @@ function tellFillingDisk(core: Core, tx: Tx, instance: MeasuredInstance, newest:
   const step = diskStepOf(percent, told);
   if (step === told) return;
   if (isHigherStep(step, told)) {
-    if (!mayTell(core, instance.id)) return;
+    if (!hostBudgets.mayTell(instance.id)) return;
     const message = `${step} percent of the disk of ${instance.disk_gb} GB are used; delete files, because writes fail once it is full`;
     recordInstanceEvent(tx, instance.id, 'instance.disk_filling', { kind: 'disk_filling', message }, { percent: step });
   }

@@ -5,7 +5,7 @@ import type { Tx } from '../../store/store.js';
 import { openCommands, RESTS_SINCE } from '../instances/stuck-commands.js';
 import { findStep } from '../system/clock-steps.js';
 import type { Core, Platform } from '../system/platform.js';
-import { fleetOf, noGpus, type FleetMachine, type GpuCounts } from './fleet.js';
+import { type HasFleet, noGpus, type FleetMachine, type GpuCounts } from './fleet.js';
 
 /** The counts of the marketplace at one moment. */
 export interface Overview {
@@ -40,8 +40,8 @@ export interface Overview {
   oldestMailMs: number;
 }
 
-export function readOverview(platform: Platform): Overview {
-  const fleet = [...fleetOf(platform).machines()];
+export function readOverview(platform: Platform & HasFleet): Overview {
+  const fleet = [...platform.fleet.machines()];
   return platform.store.transact((tx) => ({
     hosts: countHosts(platform, fleet),
     gpus: countGpus(fleet),

@@ -1,5 +1,4 @@
 import { GPU_USES, gpuUse, type GpuUse } from '../../domain/machines/gpu-use.js';
-import { oncePer } from '../../store/remembered.js';
 import type { Row } from '../../store/schema.js';
 import { compileOnce, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
@@ -33,8 +32,12 @@ export interface FleetMachine {
   disputed: number;
 }
 
-/** Returns the machines of a control plane, each read again after a row of it has changed. */
-export const fleetOf = oncePer((core: Core) => {
+export interface HasFleet {
+  fleet: Fleet;
+}
+
+/** Makes the fleet of a control plane, in which each machine is read again after a row of it has changed. */
+export function makeFleet(core: Core): Fleet {
   const fleet = new Fleet(core);
   const { store } = core;
   const touch = (machineId: string) => fleet.touch(machineId);
@@ -42,7 +45,7 @@ export const fleetOf = oncePer((core: Core) => {
     store.onChange(table, touch);
   store.onUnknownChange(() => fleet.touchAll());
   return fleet;
-});
+}
 
 /** Remembers every machine that is not removed, with sums of its GPUs: to count them all takes milliseconds, and no query. */
 export class Fleet {

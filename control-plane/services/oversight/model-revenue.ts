@@ -1,6 +1,6 @@
 import { machinesOfDay } from '../billing/reports/revenue-days.js';
 import type { Core } from '../system/platform.js';
-import { fleetOf } from './fleet.js';
+import { type HasFleet } from './fleet.js';
 import { MOST_MODELS } from './gpu-sums.js';
 
 export interface ModelRevenue {
@@ -12,8 +12,8 @@ export interface ModelRevenue {
 }
 
 /** Returns the charges of a day, in UTC days since 1970, by the model of the machines, the largest first. */
-export function revenueByModel(core: Core, day: number): ModelRevenue[] {
-  const fleet = fleetOf(core);
+export function revenueByModel(core: Core & HasFleet, day: number): ModelRevenue[] {
+  const { fleet } = core;
   const sums = new Map<string | null, ModelRevenue>();
   const rows = core.store.transact((tx) => machinesOfDay(tx, day));
   for (const { machine_id, gpu_micro, disk_micro } of rows)

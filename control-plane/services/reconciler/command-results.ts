@@ -1,3 +1,4 @@
+import type { HasHostBudgets } from '../events/host-budget.js';
 import { CommandOutcome, type CommandResult } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import { isPlausible } from '../../domain/instances/command.js';
 import { query, updateRows } from '../../store/sql.js';
@@ -19,7 +20,7 @@ const LATER_ORDERS =
   'the host has carried out later commands, which were lost when the database was restored from a backup; destroy the instance and deploy again';
 
 /** Applies a host's answer to a command. Ignores it if the command belongs to another host or is no longer open. */
-export function recordResult(platform: Platform, machineId: string, result: CommandResult): void {
+export function recordResult(platform: Platform & HasHostBudgets, machineId: string, result: CommandResult): void {
   platform.store.transact((tx) => {
     // Runs are charged also if the command of the answer is no longer open.
     const told = findInstanceOfMachine(tx, machineId, result.instanceId);
@@ -59,7 +60,13 @@ function recordRemovalResult(tx: Tx, command: CommandRow, { outcome, highestSequ
   renumberRemoval(tx, command, highestSequence + 1);
 }
 
-function recordFailure(core: Core, tx: Tx, command: CommandRow, instance: Instance, result: CommandResult): void {
+function recordFailure(
+  core: Core & HasHostBudgets,
+  tx: Tx,
+  command: CommandRow,
+  instance: Instance,
+  result: CommandResult,
+): void {
   const reason = { code: result.code.slice(0, 64), message: result.message.slice(0, MAX_WORDS_CHARS) };
   const refused = result.outcome === CommandOutcome.COMMAND_OUTCOME_REFUSED;
   switch (command.kind) {

@@ -1,3 +1,4 @@
+import type { HasHostBudgets } from '../events/host-budget.js';
 import { WorkloadState, type Progress, type WorkloadReport } from '../../../shared/gen/gpurent/agent/v1/agent.js';
 import type { Tx } from '../../store/store.js';
 import { dropClaims } from '../instances/claims.js';
@@ -14,7 +15,7 @@ import { recordHostEvent, recordHostNote, recordNote } from '../events/timeline.
 import { MAX_WORDS_CHARS, addressesOf, findInstanceOfMachine, isAlive, sshOf } from './observations.js';
 
 /** Applies a report of a change that no command asked for, once, if its number is higher than the last one's. */
-export function recordReport(core: Core, machineId: string, report: WorkloadReport): void {
+export function recordReport(core: Core & HasHostBudgets, machineId: string, report: WorkloadReport): void {
   core.store.transact((tx) => {
     if (!report.observation) return;
     const found = findInstanceOfMachine(tx, machineId, report.instanceId);
@@ -78,7 +79,7 @@ function landsWith(tx: Tx, command: CommandRow, instance: Instance, report: Work
 /**
  * Records a host's progress event for the renter, if the instance is on that host's machine.
  */
-export function recordProgress(core: Core, machineId: string, progress: Progress): void {
+export function recordProgress(core: Core & HasHostBudgets, machineId: string, progress: Progress): void {
   core.store.transact((tx) => {
     const instance = findInstanceOfMachine(tx, machineId, progress.instanceId);
     if (!instance) return;

@@ -11,7 +11,7 @@ import { eventOf } from './claim.js';
 import { ownEndpoint, recordWebhookAct, requireEnabled } from './endpoints.js';
 import { trimLog } from './fan-out.js';
 import { MOST_PENDING, countPending, reschedule } from './schedule.js';
-import { changedStreamsOf } from './streams.js';
+import { type HasChangedStreams } from './streams.js';
 
 export type Delivery = Row<'webhook_deliveries'>;
 
@@ -97,7 +97,7 @@ export function replayDelivery(core: Core, caller: SessionCaller, id: string): D
  * events (VALIDATION_FAILED).
  */
 export function replaySince(
-  core: Core,
+  core: Core & HasChangedStreams,
   caller: SessionCaller,
   endpointId: string,
   from: { after: string } | { since: number },
@@ -119,7 +119,7 @@ export function replaySince(
     );
     endPause(tx, endpointId);
     recordWebhookAct(tx, caller, 'webhook.replay', endpointId);
-    tx.afterCommit(() => changedStreamsOf(core).note(organizationId));
+    tx.afterCommit(() => core.changedStreams.note(organizationId));
     return { events: newest - number };
   });
 }

@@ -7,7 +7,7 @@ import { makeDeliveries } from './fan-out.js';
 import { Flights, type Owner } from './flights.js';
 import { signedMessage, type Claim } from './message.js';
 import { recordOutcome, releaseClaim, type Outcome } from './outcome.js';
-import { changedStreamsOf, type ChangedStreams } from './streams.js';
+import { type HasChangedStreams } from './streams.js';
 
 /** Most characters of an answer that the log keeps. */
 const KEPT_OF_ANSWER = 1_024;
@@ -23,16 +23,13 @@ interface Flight extends Owner {
  */
 export class WebhookSender {
   private readonly flights = new Map<string, Flight>();
-  private readonly streams: ChangedStreams;
   private isStopped = false;
 
   constructor(
-    private readonly platform: Platform,
+    private readonly platform: Platform & HasChangedStreams,
     private readonly post: PostWebhook,
     private readonly logger: Logger,
-  ) {
-    this.streams = changedStreamsOf(platform);
-  }
+  ) {}
 
   /** Turns new events into deliveries, and begins those that are due: a bounded number of both. */
   run(): { made: number; begun: number } {
@@ -45,11 +42,11 @@ export class WebhookSender {
   private prepare(): { made: number; claims: Claim[] } {
     try {
       return this.platform.store.transact((tx) => ({
-        made: makeDeliveries(tx, this.streams),
+        made: makeDeliveries(tx, this.platform.changedStreams),
         claims: claimDue(tx, new Flights(this.flights.values())),
       }));
     } catch (error) {
-      this.streams.noteAll();
+      this.platform.changedStreams.noteAll();
       throw error;
     }
   }
@@ -89,7 +86,7 @@ export class WebhookSender {
       store.transact((tx) => {
         recordOutcome(tx, delivery, outcome, isClockTrusted);
         // It may have had so many pending deliveries that further events had to wait.
-        this.streams.note(endpoint.organization_id);
+        this.platform.changedStreams.note(endpoint.organization_id);
         tx.nudge('webhooks');
       }),
     );

@@ -1,7 +1,5 @@
 import { compileOnce, listIn, query } from '../../store/sql.js';
-import { oncePer } from '../../store/remembered.js';
 import type { Store, Tx } from '../../store/store.js';
-import type { Core } from '../system/platform.js';
 import type { Endpoint } from './endpoints.js';
 
 /** Most organizations that are looked at in one run. */
@@ -41,8 +39,9 @@ export class ChangedStreams {
   }
 }
 
-/** Returns the changed streams of a control plane. */
-export const changedStreamsOf = oncePer((core: Core) => new ChangedStreams(core.store));
+export interface HasChangedStreams {
+  changedStreams: ChangedStreams;
+}
 
 const withEndpoints = compileOnce(() =>
   query.selectFrom('webhook_endpoints').select('organization_id').where('disabled_at', 'is', null),

@@ -6,7 +6,7 @@ import { instancePorts } from '../../../domain/catalogue/template-port.js';
 import { updateRows } from '../../../store/sql.js';
 import type { Tx } from '../../../store/store.js';
 import { readTemplateSnapshot } from '../../catalogue/stored-template.js';
-import { mayTell } from '../../events/host-budget.js';
+import type { HasHostBudgets } from '../../events/host-budget.js';
 import { recordInstanceEvent } from '../../events/record.js';
 import { findInstance, type Instance } from '../../instances/queries.js';
 import { requestDestroy, requestStop } from '../../instances/requests.js';
@@ -18,7 +18,12 @@ import { limitDestroys } from './enforce-limits.js';
  * Follows how long a running instance is idle, by minutes that its host has measured: tells its renter ten minutes before the stop, and
  * stops it. Nothing happens in the first two minutes of a control plane.
  */
-export function followIdle(platform: Platform, tx: Tx, measured: MeasuredInstance, minutes: readonly TimedUse[]): void {
+export function followIdle(
+  platform: Platform & HasHostBudgets,
+  tx: Tx,
+  measured: MeasuredInstance,
+  minutes: readonly TimedUse[],
+): void {
   const { idle_stop_minutes, status, idle_stops_at } = measured;
   if (idle_stop_minutes === null || status !== 'running') return;
   const before = spanOf(measured);
@@ -27,7 +32,7 @@ export function followIdle(platform: Platform, tx: Tx, measured: MeasuredInstanc
   const step = span && idleStep(span, idle_stop_minutes * MINUTE_MS, stopsAt, tx.now);
   const isInGrace = platform.clock.monotonic() - platform.bootedAt < GRACE_MS;
   if (step?.is === 'stop' && !isInGrace) return stopIdle(platform, tx, getInstance(tx, measured.id), idle_stop_minutes);
-  const tells = span !== null && step?.is === 'tell' && mayTell(platform, measured.id);
+  const tells = span !== null && step?.is === 'tell' && platform.hostBudgets.mayTell(measured.id);
   if (tells) tell(tx, getInstance(tx, measured.id), span, step.stopsAt);
   const next = tells ? step.stopsAt : stopsAt;
   if (span?.from === before?.from && span?.to === before?.to && next === idle_stops_at) return;

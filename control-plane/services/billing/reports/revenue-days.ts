@@ -1,5 +1,5 @@
 import { DAY_MS } from '../../../../shared/time.js';
-import { Remembered, oncePer } from '../../../store/remembered.js';
+import { Remembered } from '../../../store/remembered.js';
 import { compileOnce, query } from '../../../store/sql.js';
 import type { Tx } from '../../../store/store.js';
 import type { Core } from '../../system/platform.js';
@@ -16,13 +16,16 @@ export interface RevenueDay {
 
 const MOST_DAYS = 400;
 
-/** The sums of days, each remembered until a machine is charged for on that day: a day has a row for each machine. */
-export const revenueDays = oncePer((core: Core) => {
-  const { store } = core;
+export interface HasRevenueDays {
+  revenueDays: Remembered<RevenueDay>;
+}
+
+/** Makes the sums of days, each remembered until a machine is charged for on that day: a day has a row for each machine. */
+export function makeRevenueDays({ store }: Pick<Core, 'store'>): Remembered<RevenueDay> {
   const days = new Remembered(store, MOST_DAYS, (day) => store.transact((tx) => sumOf(tx, Number(day))));
   store.onChange('machine_days', (day) => days.forget(day));
   return days;
-});
+}
 
 /** Returns today, in UTC days since 1970. */
 export function today({ clock }: Pick<Core, 'clock'>): number {
@@ -30,8 +33,8 @@ export function today({ clock }: Pick<Core, 'clock'>): number {
 }
 
 /** Returns the sum of a day, given in UTC days since 1970. */
-export function revenueOfDay(core: Core, day: number): RevenueDay {
-  return revenueDays(core).of(String(day)) ?? { day, gpu_micro: 0, disk_micro: 0, machines: 0 };
+export function revenueOfDay({ revenueDays }: HasRevenueDays, day: number): RevenueDay {
+  return revenueDays.of(String(day)) ?? { day, gpu_micro: 0, disk_micro: 0, machines: 0 };
 }
 
 function sumOf(tx: Tx, day: number): RevenueDay {

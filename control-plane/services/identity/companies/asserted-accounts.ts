@@ -1,7 +1,6 @@
 import type { AccountCaller } from '../../../domain/caller.js';
-import { COMPANY_SIGN_IN_MS, domainOf } from '../../../domain/identity/company.js';
+import { domainOf } from '../../../domain/identity/company.js';
 import { Refusal } from '../../../domain/refusal.js';
-import { oncePer } from '../../../store/remembered.js';
 import { query, rowById } from '../../../store/sql.js';
 import type { Tx } from '../../../store/store.js';
 import type { Core } from '../../system/platform.js';
@@ -27,19 +26,23 @@ export interface AssertedAccount {
 }
 
 /** What companies have asserted, by the token in the address of a page. */
-export const assertedAccounts = oncePer(
-  ({ clock }: Core) => new ShortLived<AssertedAccount>(clock, COMPANY_SIGN_IN_MS),
-);
+export interface HasAssertedAccounts {
+  assertedAccounts: ShortLived<AssertedAccount>;
+}
 
-export function rememberAsserted(core: Core, asserted: AssertedAccount): string {
+export function rememberAsserted(core: Core & HasAssertedAccounts, asserted: AssertedAccount): string {
   const token = core.ids.hex(16);
-  assertedAccounts(core).put(token, asserted);
+  core.assertedAccounts.put(token, asserted);
   return token;
 }
 
 /** Returns what a company has asserted to this browser. Refuses with COMPANY_SIGN_IN_INVALID. */
-export function getAsserted(core: Core, token: string, browser: string | undefined): AssertedAccount {
-  const asserted = assertedAccounts(core).get(token, browser);
+export function getAsserted(
+  core: Core & HasAssertedAccounts,
+  token: string,
+  browser: string | undefined,
+): AssertedAccount {
+  const asserted = core.assertedAccounts.get(token, browser);
   if (asserted) return asserted;
   throw new Refusal(
     'COMPANY_SIGN_IN_INVALID',
@@ -48,8 +51,13 @@ export function getAsserted(core: Core, token: string, browser: string | undefin
 }
 
 /** Removes an assertion once it is used. */
-export function useAsserted(core: Core, tx: Tx, token: string, { browser }: AssertedAccount): void {
-  tx.afterCommit(() => assertedAccounts(core).take(token, browser));
+export function useAsserted(
+  core: Core & HasAssertedAccounts,
+  tx: Tx,
+  token: string,
+  { browser }: AssertedAccount,
+): void {
+  tx.afterCommit(() => core.assertedAccounts.take(token, browser));
 }
 
 /** Tells a page what would be linked: the company, its address of the person, and the account here. */
@@ -63,7 +71,11 @@ export interface Linkable {
 }
 
 /** Returns what would be linked. Refuses with COMPANY_SIGN_IN_INVALID. */
-export function describeAsserted(core: Core, token: string, browser: string | undefined): Linkable {
+export function describeAsserted(
+  core: Core & HasAssertedAccounts,
+  token: string,
+  browser: string | undefined,
+): Linkable {
   const { issuerId, userId, email, returnTo } = getAsserted(core, token, browser);
   return core.store.transact((tx) => {
     const [issuer, user] = [getIssuer(tx, issuerId), tx.get(rowById('users', userId))];
@@ -78,7 +90,7 @@ export function describeAsserted(core: Core, token: string, browser: string | un
  * ISSUER_NOT_FOUND, PROOF_REQUIRED and LIMIT_REACHED.
  */
 export function linkAsserted(
-  core: Core,
+  core: Core & HasAssertedAccounts,
   caller: AccountCaller,
   { token, browser }: { token: string; browser: string | undefined },
 ): string | undefined {
@@ -119,6 +131,10 @@ export function checkUnchanged(tx: Tx, { issuerId, issuer, email, isVerified }: 
 }
 
 /** Returns the user whose address a company has asserted to this browser, by the token in the address of a page; undefined: none. */
-export function userBeingLinked(core: Core, token: string, browser: string | undefined): string | undefined {
-  return assertedAccounts(core).get(token, browser)?.userId;
+export function userBeingLinked(
+  core: Core & HasAssertedAccounts,
+  token: string,
+  browser: string | undefined,
+): string | undefined {
+  return core.assertedAccounts.get(token, browser)?.userId;
 }

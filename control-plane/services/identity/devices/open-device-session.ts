@@ -3,10 +3,9 @@ import { recent } from '../../../../shared/recent.js';
 import { DEVICE_CODE_LIMITS, POLL_INTERVAL_S } from '../../../domain/identity/device-code.js';
 import { Refusal } from '../../../domain/refusal.js';
 import type { Row } from '../../../store/schema.js';
-import { oncePer } from '../../../store/remembered.js';
 import { query, rowById } from '../../../store/sql.js';
 import type { Tx } from '../../../store/store.js';
-import type { Core, Platform } from '../../system/platform.js';
+import type { Platform } from '../../system/platform.js';
 import { firstOrganization } from '../users/users.js';
 import type { SignedIn } from '../sign-in/sign-in.js';
 import { findByDeviceCode, type DeviceCode } from './device-codes.js';
@@ -17,11 +16,15 @@ import { noteSignIn } from '../sessions/sign-in-networks.js';
  * Opens the session of a program once its code is approved, once: the code is of no use afterwards. Refuses with EXPIRED_TOKEN, the same for
  * a code that is unknown, used or expired, with SLOW_DOWN, ACCESS_DENIED and AUTHORIZATION_PENDING, checked in this order.
  */
-export function openDeviceSession(platform: Platform, deviceCode: string, origin: SessionOrigin): SignedIn {
+export function openDeviceSession(
+  platform: Platform & { pollPace: PollPace },
+  deviceCode: string,
+  origin: SessionOrigin,
+): SignedIn {
   return platform.store.transact((tx) => {
     const code = findByDeviceCode(tx, deviceCode);
     if (!code) throw new Refusal('EXPIRED_TOKEN', 'this code is wrong, or it was used or has expired; begin again');
-    paceOf(platform).note(code.id);
+    platform.pollPace.note(code.id);
     const { user, factorAt } = approverOf(tx, code);
     tx.run(query.deleteFrom('device_codes').where('id', '=', code.id));
     noteSignIn(platform, tx, user, origin.network);
@@ -50,7 +53,7 @@ const GRACE_MS = 1_000;
 const LONGEST_INTERVAL_S = 60;
 
 /** When programs have last asked about their codes. It is in memory, because a refused request writes nothing; a restart forgets it. */
-class PollPace {
+export class PollPace {
   private readonly polls = recent<{ at: number; intervalS: number }>(DEVICE_CODE_LIMITS.ofAll);
 
   constructor(private readonly clock: Clock) {}
@@ -68,5 +71,3 @@ class PollPace {
     throw new Refusal('SLOW_DOWN', `this program asks too often; ask again in ${intervalS} s`, { interval: intervalS });
   }
 }
-
-const paceOf = oncePer(({ clock }: Core) => new PollPace(clock));

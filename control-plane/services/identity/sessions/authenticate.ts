@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import type { AccountCaller, ApiKeyCaller, Caller, SessionCaller } from '../../../domain/caller.js';
 import { networkOf } from '../../../domain/network.js';
 import { Refusal } from '../../../domain/refusal.js';
-import { Remembered, oncePer } from '../../../store/remembered.js';
+import { Remembered } from '../../../store/remembered.js';
 import { query } from '../../../store/sql.js';
 import type { Tx } from '../../../store/store.js';
 import type { Core, Platform } from '../../system/platform.js';
@@ -24,8 +24,12 @@ interface KeyTerms {
   allowedAddresses: readonly string[] | null;
 }
 
-/** Credentials by the hash of their token, each remembered until a row changes that says what it may do. */
-export const credentialsOf = oncePer(({ store }: Platform) => {
+export interface HasCredentials {
+  credentials: Remembered<Credential>;
+}
+
+/** Makes the memory of credentials by the hash of their token, each remembered until a row changes that says what it may do. */
+export function makeCredentials({ store }: Pick<Core, 'store'>): Remembered<Credential> {
   const credentials = new Remembered(store, MOST_CREDENTIALS, (hash) =>
     store.transact((tx) => readCredential(tx, hash)),
   );
@@ -39,7 +43,7 @@ export const credentialsOf = oncePer(({ store }: Platform) => {
     credentials.forgetIf((found) => found.kind === 'session' && found.callers.ofOrganization.has(id)),
   );
   return credentials;
-});
+}
 
 function readCredential(tx: Tx, hash: string): Credential | undefined {
   const found = findApiKey(tx, hash);
@@ -54,7 +58,7 @@ function readCredential(tx: Tx, hash: string): Credential | undefined {
  * ORG_MISMATCH, before any other refusal of a valid credential.
  */
 export function authenticate(
-  platform: Platform,
+  platform: Platform & HasCredentials,
   token: string | undefined,
   organizationId: string | undefined,
   address: string,
@@ -70,7 +74,7 @@ export function authenticate(
 
 /** Returns the caller of a token like {@link authenticate}, but this is no use of it: it prolongs no session. */
 export function identifyCaller(
-  platform: Platform,
+  platform: Platform & HasCredentials,
   token: string | undefined,
   organizationId: string | undefined,
   address: string,
@@ -87,8 +91,12 @@ export function onCredentialChange({ store }: Pick<Core, 'store'>, listener: (ke
     store.onChange(table, listener);
 }
 
-function validCredential(platform: Platform, token: string | undefined, address: string): Credential {
-  const credential = token ? credentialsOf(platform).of(hashToken(token)) : undefined;
+function validCredential(
+  platform: Pick<Core, 'clock'> & HasCredentials,
+  token: string | undefined,
+  address: string,
+): Credential {
+  const credential = token ? platform.credentials.of(hashToken(token)) : undefined;
   if (!credential) throw invalidToken();
   const endsAt = credential.kind === 'session' ? credential.session.expires_at : credential.terms.expiresAt;
   if (endsAt !== null && endsAt <= platform.clock.now()) throw invalidToken();

@@ -1,6 +1,4 @@
 import { recent } from '../../../../shared/recent.js';
-import { oncePer } from '../../../store/remembered.js';
-import type { Core } from '../../system/platform.js';
 
 interface Link {
   hash: string;
@@ -11,7 +9,11 @@ interface Link {
 const MOST_LINKS = 10_000;
 
 /**
- * The links with which browsers sign in, by the session that made them. They are in memory, hashed: after a restart, people make another
+ * Makes the memory of the links with which browsers sign in, by the session that made them, hashed: after a restart, people make another
  * one.
  */
-export const linksOf = oncePer((_core: Core) => recent<Link>(MOST_LINKS));
+export const makeSessionLinks = () => recent<Link>(MOST_LINKS);
+
+export interface HasSessionLinks {
+  sessionLinks: ReturnType<typeof makeSessionLinks>;
+}

@@ -7,7 +7,7 @@ import { StoreUnavailable, type Tx } from '../../../store/store.js';
 import { newestFirst, pageOf, type Page, type PageRequest } from '../../system/pages.js';
 import type { Core, Platform } from '../../system/platform.js';
 import { LIMITS } from '../../system/row-limits.js';
-import { linksOf } from './session-links.js';
+import type { HasSessionLinks } from './session-links.js';
 import { hashToken } from '../../secrets/tokens.js';
 
 const SESSION_MS = 30 * DAY_MS;
@@ -126,7 +126,7 @@ export function endSession(core: Core, caller: AccountCaller, id: string): void 
 }
 
 /** Ends every session of the caller but the one that it uses. Returns how many. */
-export function endOtherSessions(core: Core, caller: AccountCaller): number {
+export function endOtherSessions(core: Core & HasSessionLinks, caller: AccountCaller): number {
   return core.store.transact((tx) => endSessionsBut(core, tx, caller));
 }
 
@@ -135,11 +135,11 @@ export function endOtherSessions(core: Core, caller: AccountCaller): number {
  * open a session by it. Returns how many.
  */
 export function endSessionsBut(
-  core: Core,
+  core: HasSessionLinks,
   tx: Tx,
   { userId, sessionId }: Pick<AccountCaller, 'userId' | 'sessionId'>,
 ): number {
-  tx.afterCommit(() => linksOf(core).delete(sessionId));
+  tx.afterCommit(() => core.sessionLinks.delete(sessionId));
   tx.run(query.deleteFrom('device_codes').where('session_id', '=', sessionId));
   return tx.run(query.deleteFrom('sessions').where('user_id', '=', userId).where('id', '<>', sessionId));
 }

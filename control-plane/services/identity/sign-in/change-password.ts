@@ -3,6 +3,7 @@ import type { AccountCaller } from '../../../domain/caller.js';
 import { Refusal } from '../../../domain/refusal.js';
 import { query } from '../../../store/sql.js';
 import type { Platform } from '../../system/platform.js';
+import type { HasSessionLinks } from '../sessions/session-links.js';
 import { endFactorRequestsOf } from '../factors/factor-requests.js';
 import { checkProofWithFactor } from '../sessions/fresh-proof.js';
 import { endLinks } from '../links/link-requests.js';
@@ -19,7 +20,7 @@ import { describeUser } from '../users/users.js';
  * and PASSWORD_OFF, and a user with a second factor with PROOF_REQUIRED.
  */
 export async function changePassword(
-  platform: Platform,
+  platform: Platform & HasSessionLinks,
   caller: AccountCaller,
   request: { current_password: string; new_password: string; revoke_api_keys?: boolean },
 ): Promise<void> {

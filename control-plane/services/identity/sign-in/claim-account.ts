@@ -5,7 +5,7 @@ import { query, rowById, sql, updateRows } from '../../../store/sql.js';
 import type { Tx } from '../../../store/store.js';
 import type { Platform } from '../../system/platform.js';
 import { enterAs, type SignedIn } from './sign-in.js';
-import { checkUnchanged, getAsserted, useAsserted } from '../companies/asserted-accounts.js';
+import { checkUnchanged, getAsserted, useAsserted, type HasAssertedAccounts } from '../companies/asserted-accounts.js';
 import { joinByDomain } from './company-sign-in.js';
 import type { FactorStep } from './begin-second-step.js';
 import { addIdentity, forgetIdentitiesOf } from '../companies/identities.js';
@@ -22,7 +22,7 @@ const BY_CLAIM: Actor = { ...SYSTEM, reason: 'a company has said whose the addre
  * COMPANY_SIGN_IN_REFUSED for any other account, and LAST_ADMIN while it is the last admin of an organization with instances or a balance.
  */
 export function claimAccount(
-  platform: Platform,
+  platform: Platform & HasAssertedAccounts,
   { token, browser }: { token: string; browser: string | undefined },
   origin: SessionOrigin,
 ): { next: SignedIn | FactorStep; returnTo: string | undefined } {

@@ -1,6 +1,5 @@
 import { userActor } from '../../../domain/act.js';
 import {
-  COMPANY_SIGN_IN_MS,
   IssuerFailure,
   acceptedAddress,
   accountNameOf,
@@ -10,7 +9,6 @@ import {
 } from '../../../domain/identity/company.js';
 import { diskFull } from '../../../domain/disk-room.js';
 import { Refusal } from '../../../domain/refusal.js';
-import { oncePer } from '../../../store/remembered.js';
 import type { Row } from '../../../store/schema.js';
 import { rowById } from '../../../store/sql.js';
 import type { Tx } from '../../../store/store.js';
@@ -18,7 +16,7 @@ import { recordAct } from '../../system/acts.js';
 import type { Core, Platform } from '../../system/platform.js';
 import { createUser } from '../users/users.js';
 import { enterAs, type SignedIn } from './sign-in.js';
-import { rememberAsserted } from '../companies/asserted-accounts.js';
+import { rememberAsserted, type HasAssertedAccounts } from '../companies/asserted-accounts.js';
 import type { FactorStep } from './begin-second-step.js';
 import { findUserByEmail } from '../users/users.js';
 import { addIdentity, findIdentity, noteUse } from '../companies/identities.js';
@@ -39,20 +37,22 @@ interface BegunSignIn {
 }
 
 /** The sign-ins that browsers have begun, by their state. */
-export const begunSignIns = oncePer(({ clock }: Platform) => new ShortLived<BegunSignIn>(clock, COMPANY_SIGN_IN_MS));
+export interface HasBegunSignIns {
+  begunSignIns: ShortLived<BegunSignIn>;
+}
 
 /**
  * Begins a sign-in at a company, and returns the address to which the browser goes. Refuses with ISSUER_NOT_FOUND and ISSUER_UNAVAILABLE.
  */
 export async function beginCompanySignIn(
-  platform: Platform,
+  platform: Platform & HasBegunSignIns,
   { redirectUri, isAgain, ...rest }: Omit<BegunSignIn, 'begun'> & { redirectUri: string; isAgain: boolean },
 ): Promise<string> {
   const issuer = platform.store.transact((tx) => getIssuer(tx, rest.issuerId));
   const { url, begun } = await asking(() =>
     platform.openId.begin(accessTo(platform, issuer), { redirectUri, isAgain }),
   );
-  begunSignIns(platform).put(begun.state, { ...rest, begun });
+  platform.begunSignIns.put(begun.state, { ...rest, begun });
   return url;
 }
 
@@ -70,12 +70,12 @@ export type Outcome =
  * ISSUER_UNAVAILABLE, and a new account with UNAVAILABLE while the disk is full.
  */
 export async function finishCompanySignIn(
-  platform: Platform,
+  platform: Platform & HasBegunSignIns & HasAssertedAccounts,
   { issuerId, browser, answer }: { issuerId: string; browser: string | undefined; answer: string },
   origin: SessionOrigin,
 ): Promise<Outcome> {
   const state = new URLSearchParams(answer).get('state') ?? '';
-  const sign = begunSignIns(platform).take(state, browser);
+  const sign = platform.begunSignIns.take(state, browser);
   if (sign?.issuerId !== issuerId)
     throw invalidReturn('this sign-in was used, has expired, or began in another browser');
   const issuer = platform.store.transact((tx) => getIssuer(tx, issuerId));
@@ -94,7 +94,13 @@ interface Proven {
   sign: BegunSignIn;
 }
 
-function signInWith(platform: Platform, tx: Tx, issuer: Issuer, proven: Proven, origin: SessionOrigin): Outcome {
+function signInWith(
+  platform: Platform & HasAssertedAccounts,
+  tx: Tx,
+  issuer: Issuer,
+  proven: Proven,
+  origin: SessionOrigin,
+): Outcome {
   const { assertion, sign } = proven;
   const { returnTo } = sign;
   const identity = findIdentity(tx, issuer.url, assertion.subject);
@@ -114,7 +120,7 @@ function provenAt(tx: Tx, { signedInForMs = 0 }: Assertion): number {
   return tx.now - signedInForMs;
 }
 
-function linkLater(core: Core, tx: Tx, issuer: Issuer, proven: Proven, userId: string): Outcome {
+function linkLater(core: Core & HasAssertedAccounts, tx: Tx, issuer: Issuer, proven: Proven, userId: string): Outcome {
   const identity = findIdentity(tx, issuer.url, proven.assertion.subject);
   if (identity?.user_id === userId) return { kind: 'linked' };
   if (identity) throw new Refusal('IDENTITY_TAKEN', "this account at the company is linked to another user's account");
@@ -123,7 +129,7 @@ function linkLater(core: Core, tx: Tx, issuer: Issuer, proven: Proven, userId: s
 }
 
 function remember(
-  core: Core,
+  core: Core & HasAssertedAccounts,
   { id, url }: Issuer,
   { assertion, sign: { network, browser, returnTo } }: Proven,
   whose: { email: string; userId: string },

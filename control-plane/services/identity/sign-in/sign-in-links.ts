@@ -7,7 +7,7 @@ import { firstOrganization } from '../users/users.js';
 import type { SignedIn } from './sign-in.js';
 import { checkFreshProof } from '../sessions/fresh-proof.js';
 import { invalidLink } from '../links/link-requests.js';
-import { linksOf } from '../sessions/session-links.js';
+import type { HasSessionLinks } from '../sessions/session-links.js';
 import { openSession, type SessionOrigin } from '../sessions/sessions.js';
 import { noteSignIn } from '../sessions/sign-in-networks.js';
 import { hashToken } from '../../secrets/tokens.js';
@@ -19,11 +19,14 @@ const PREFIX = 'sgn_';
  * Makes a link with which a browser signs in as the caller, once, within ten minutes. A session has one link at a time, and the link ends
  * with its session, with a new password, and when all other sessions are ended. Only this answer has the token. Nobody can make one for somebody else. Refuses with PROOF_REQUIRED.
  */
-export function makeSignInLink(core: Core, caller: AccountCaller): { token: string; expiresAt: number } {
+export function makeSignInLink(
+  core: Core & HasSessionLinks,
+  caller: AccountCaller,
+): { token: string; expiresAt: number } {
   core.store.transact((tx) => checkFreshProof(tx, caller));
   const token = PREFIX + core.ids.hex(32);
   const endsAt = core.clock.monotonic() + SIGN_IN_LINK_MS;
-  linksOf(core).set(caller.sessionId, { hash: hashToken(token), endsAt });
+  core.sessionLinks.set(caller.sessionId, { hash: hashToken(token), endsAt });
   return { token, expiresAt: core.clock.now() + SIGN_IN_LINK_MS };
 }
 
@@ -31,7 +34,7 @@ export function makeSignInLink(core: Core, caller: AccountCaller): { token: stri
  * Opens a session by a link. It has no proof of who its user is, and has given a second factor only if the session has that made the link.
  * Refuses with LINK_INVALID, the same for a link that is unknown, used or expired, and for one whose session has ended.
  */
-export function signInByLink(platform: Platform, token: string, origin: SessionOrigin): SignedIn {
+export function signInByLink(platform: Platform & HasSessionLinks, token: string, origin: SessionOrigin): SignedIn {
   return platform.store.transact((tx) => {
     const { user_id, factor_at } = getMaker(tx, takeLink(platform, token));
     const user = tx.get(rowById('users', user_id));
@@ -43,12 +46,11 @@ export function signInByLink(platform: Platform, token: string, origin: SessionO
 }
 
 /** Returns the id of the session that made the link, and ends the link. */
-function takeLink(core: Core, token: string): string {
+function takeLink(core: Core & HasSessionLinks, token: string): string {
   const hash = hashToken(token);
-  const links = linksOf(core);
-  for (const [sessionId, link] of links.entries()) {
+  for (const [sessionId, link] of core.sessionLinks.entries()) {
     if (link.hash !== hash) continue;
-    links.delete(sessionId);
+    core.sessionLinks.delete(sessionId);
     if (link.endsAt > core.clock.monotonic()) return sessionId;
   }
   throw invalidLink();
