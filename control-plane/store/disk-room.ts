@@ -1,9 +1,9 @@
-import { statSync, statfsSync } from 'node:fs';
+import { existsSync, statSync, statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { MIB } from '../../shared/bytes.js';
 import { DiskReserve } from '../../shared/disk-reserve.js';
 import type { Logger } from '../../shared/logger.js';
-import { FULL_BELOW_BYTES, STEP_BYTES, decideRoom } from '../domain/disk-room.js';
+import { STEP_BYTES, decideRoom } from '../domain/disk-room.js';
 
 /**
  * Watches the disk of the database, and keeps a reserve on it. While the disk counts as full, the reserve is freed in steps, and whoever
@@ -45,12 +45,19 @@ export class DiskRoom {
     return disk === null || disk.blocks === 0 ? null : disk.bavail / disk.blocks;
   }
 
-  /** Frees a step of the reserve if the disk is full, for the start: without any room, SQLite cannot even open the database. */
+  /**
+   * Looks at the disk before the database is opened. Frees a step of the reserve if the disk is full: without any room, SQLite cannot
+   * even open the database. Where some of the reserve is missing, the disk can have been full until the process ended: what that
+   * has freed is still for what must be kept.
+   */
   makeRoom(): void {
     const freeBytes = this.freeBytes();
-    if (freeBytes === null || freeBytes >= FULL_BELOW_BYTES) return;
+    const reserveBytes = this.reserve.size;
+    const isFull = reserveBytes < this.reserveBytes && existsSync(this.database);
+    const found = decideRoom({ freeBytes, reserveBytes, wantedBytes: this.reserveBytes, isFull });
+    if (!found.isFull) return;
     this.found(freeBytes);
-    this.reserve.release();
+    if (found.reserve === 'release') this.reserve.release();
   }
 
   /** Must be called when SQLite has found the disk full, which can be earlier than {@link look} finds it. */

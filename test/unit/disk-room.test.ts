@@ -1,7 +1,12 @@
+import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import fc from 'fast-check';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { MIB } from '../../shared/bytes.js';
+import { silentLogger } from '../../shared/logger.js';
 import { FULL_BELOW_BYTES, RESERVE_BYTES, STEP_BYTES, decideRoom } from '../../control-plane/domain/disk-room.js';
+import { DiskRoom } from '../../control-plane/store/disk-room.js';
 
 const whole = { reserveBytes: RESERVE_BYTES, wantedBytes: RESERVE_BYTES, isFull: false };
 
@@ -42,4 +47,31 @@ it('a disk on which nobody else writes comes to rest: the reserve neither fills 
       expect(decideRoom({ freeBytes, reserveBytes, wantedBytes: RESERVE_BYTES, isFull }).reserve).toBe('keep');
     }),
   );
+});
+
+it.each([
+  ['with 10 MiB free and a part of the reserve', 10, 40, true],
+  ['with 16 MiB free and a part of the reserve', 16, 40, false],
+  ['with 10 MiB free and the whole reserve', 10, 64, false],
+  ['with 10 MiB free and nothing left in reserve', 10, 0, true],
+  ['of a new control plane with 10 MiB free', 10, null, false],
+  ['of a new control plane with 7 MiB free', 7, null, true],
+] as const)('a start %s', (_name, freeMib, reserveMib, isFull) => {
+  const folder = mkdtempSync(join(tmpdir(), 'gpurent-disk-room-'));
+  const file = join(folder, 'gpurent.db');
+  if (reserveMib !== null) {
+    for (const each of [file, `${file}.reserve`]) writeFileSync(each, '');
+    truncateSync(`${file}.reserve`, reserveMib * MIB);
+  }
+  const room = new DiskRoom(file, RESERVE_BYTES, silentLogger);
+  vi.spyOn(room as unknown as { read: () => unknown }, 'read').mockReturnValue({
+    blocks: 300,
+    bavail: freeMib,
+    bsize: MIB,
+  });
+  room.makeRoom();
+  expect([room.isFull, room.reservedBytes / MIB]).toEqual([isFull, reserveMib ?? 0]);
+  room.look();
+  expect(room.isFull).toBe(isFull);
+  rmSync(folder, { recursive: true });
 });
