@@ -15,6 +15,7 @@ export interface EventData {
   'instance.charge_limit': { percent: number; limit_micro: number; spent_micro: number };
   'instance.disk_filling': { percent: number };
   'instance.gpu_unhealthy': { gpu_uuid: string; reason: string | null };
+  'instance.gpu_healthy': { gpu_uuid: string };
   'instance.idle': { idle_since: string; stops_at: string };
   'instance.noted': Record<string, never>;
   'instance.schedule_refused': { action: ScheduleAction; code: string };
@@ -77,6 +78,7 @@ export const STREAM_OF: Readonly<Record<EventType, 'organization' | 'operators'>
   'instance.charge_limit': 'organization',
   'instance.disk_filling': 'organization',
   'instance.gpu_unhealthy': 'organization',
+  'instance.gpu_healthy': 'organization',
   'instance.idle': 'organization',
   'instance.noted': 'organization',
   'instance.schedule_refused': 'organization',

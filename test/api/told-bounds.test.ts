@@ -68,11 +68,13 @@ describe('one look tells operators of at most', () => {
   });
 });
 
-it('a GPU that comes and goes is told of once in ten minutes', async () => {
-  const agent = await world.test.host({ gpus: 1 });
+it('a GPU that comes and goes is told of once in ten minutes, also to its renter', async () => {
+  const { agent, body } = await world.host({ gpus: 1 });
+  await world.running(body);
   const { gpus, ...inventory } = agent.inventory as { gpus: Record<string, unknown>[] };
   const unhealthy = gpus.map((gpu) => ({ ...gpu, healthy: false, reason: 'hot' }));
   const told = listening(world.test);
+  const toldRenter = listening(world.test, world.admin.organizationId);
   for (let minute = 0; minute < 10; minute++) {
     await agent.claim({ inventory: { ...inventory, gpus: minute % 2 ? gpus : unhealthy } });
     world.test.advance(MINUTE_MS - LOOK_MS);
@@ -80,8 +82,11 @@ it('a GPU that comes and goes is told of once in ten minutes', async () => {
   }
   expect(told('gpu.unhealthy')).toHaveLength(1);
   expect(told('gpu.healthy')).toHaveLength(0);
+  const renters = () => toldRenter().flatMap(({ type }) => (type.startsWith('instance.gpu_') ? [type] : []));
+  expect(renters()).toEqual(['instance.gpu_unhealthy']);
   world.test.advance(MINUTE_MS);
   expect(told('gpu.healthy')).toHaveLength(1);
+  expect(renters()).toEqual(['instance.gpu_healthy']);
   agent.close();
 });
 

@@ -66,16 +66,16 @@ describe('an organization is told', () => {
     const { test, admin } = world;
     const told = listening(test, admin.organizationId);
     const { key, secret } = await world.key();
-    await admin.api.delete(`/v1/api-keys/${key.id}`);
+    await admin.api.request('DELETE', `/v1/api-keys/${key.id}`);
     const member = await world.join();
     await world.key('personal', member);
     const members = '/v1/orgs/current/members';
     await admin.api.request('PATCH', `${members}/${member.userId}`, { role: 'admin' });
     await admin.api.request('PATCH', `${members}/${member.userId}`, { role: 'admin' });
-    await admin.api.delete(`${members}/${member.userId}`);
+    await admin.api.request('DELETE', `${members}/${member.userId}`);
     const invites = '/v1/orgs/current/invites';
     const { invite } = await admin.api.post<{ invite: { id: string } }>(invites, { email: 'x@example.com' });
-    await admin.api.delete(`${invites}/${invite.id}`);
+    await admin.api.request('DELETE', `${invites}/${invite.id}`);
     const events = told().filter(({ type }) => type !== 'instance.noted');
     expect(typesOf(events)).toEqual([
       'api_key.created',
@@ -306,7 +306,41 @@ describe('operators are told', () => {
         data: { kind: 'gpu_unhealthy', reason: 'its driver no longer lists it' },
       },
     ]);
+    const toldLater = listening(test, admin.organizationId);
     await agent.claim({ inventory: { ...inventory, gpus: all } });
+    test.advance(10 * MINUTE_MS);
+    expect(toldLater('instance.gpu_healthy')).toMatchObject([
+      { subject: `instances/${id}`, data: { kind: 'gpu_healthy', gpu_uuid: all[0]?.['uuid'] } },
+    ]);
+    await agent.connect();
+    await admin.api.request('DELETE', `/v1/instances/${id}`);
+    await statusIs(admin.api, id, 'destroyed');
+    agent.close();
+  });
+
+  it('of a GPU that is healthy again, but not whoever rented it only then', async () => {
+    const { test, admin } = world;
+    const { agent, body } = await world.host({ gpus: 1 });
+    const { id } = await world.running(body);
+    const { gpus: all, ...inventory } = agent.inventory as { gpus: Record<string, unknown>[] };
+    const told = [listening(test), listening(test, admin.organizationId)];
+    await agent.claim({ inventory: { ...inventory, gpus: all.map((gpu) => ({ ...gpu, healthy: false })) } });
+    test.advance(20_000);
+    await admin.api.request('DELETE', `/v1/instances/${id}`);
+    await statusIs(admin.api, id, 'destroyed');
+    test.advance(1);
+    await agent.claim({ inventory: { ...inventory, gpus: all } });
+    const later = await world.running(body);
+    test.advance(10 * MINUTE_MS);
+    const [forOperators = [], forRenter = []] = told.map((each) => each());
+    expect(typesOf(forOperators.filter(({ subject }) => subject === `machines/${agent.hostId}`))).toEqual([
+      'gpu.unhealthy',
+      'gpu.healthy',
+    ]);
+    expect(typesOf(forRenter).filter((type) => type.startsWith('instance.gpu_'))).toEqual(['instance.gpu_unhealthy']);
+    await agent.connect();
+    await admin.api.request('DELETE', `/v1/instances/${later.id}`);
+    await statusIs(admin.api, later.id, 'destroyed');
     agent.close();
   });
 
@@ -333,11 +367,12 @@ describe('operators are told', () => {
     const { id } = await admin.api.post<{ id: string }>('/v1/instances', body);
     await eventually('the command', () => agent.held.length > 0);
     test.advance(14 * MINUTE_MS);
-    expect(told('command.stuck')).toEqual([]);
+    const ofThis = () => told('command.stuck').filter(({ subject }) => subject === `instances/${id}`);
+    expect(ofThis()).toEqual([]);
     test.advance(MINUTE_MS);
     test.advance(MINUTE_MS);
     test.advance(MINUTE_MS);
-    const events = told('command.stuck');
+    const events = ofThis();
     expect(events.map(({ data }) => [data['instance_id'], data['command']])).toEqual([[id, 'provision']]);
     agent.close();
   });

@@ -31,6 +31,7 @@ export const PLATFORM_EVENTS = [
   'disk_filling',
   'docker_down',
   'error_expired',
+  'gpu_healthy',
   'gpu_unhealthy',
   'gpus_released',
   'host_away',

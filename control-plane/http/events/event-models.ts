@@ -88,6 +88,10 @@ export const EVENT_MODELS = {
     meaning: 'The host reports that a GPU of an instance is unhealthy, or that its driver no longer lists it.',
     data: Type.Object({ ...told, gpu_uuid: text('The id of the GPU'), reason: whyUnhealthy }),
   },
+  'instance.gpu_healthy': {
+    meaning: 'A GPU of an instance of which `instance.gpu_unhealthy` was told is healthy again.',
+    data: Type.Object({ ...told, gpu_uuid: text('The id of the GPU') }),
+  },
   'instance.idle': {
     meaning: 'An instance is idle, and is stopped for it in ten minutes or more unless it is used.',
     data: Type.Object({

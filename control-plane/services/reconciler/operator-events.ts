@@ -79,35 +79,43 @@ function findChangedGpus(tx: Tx) {
 const changedGpus = compileOnce(({ toldBefore }: { toldBefore: number }) =>
   query
     .selectFrom('gpus')
-    .select(['machine_id', 'uuid', 'healthy', 'reason'])
+    .select(['machine_id', 'uuid', 'healthy', 'reason', 'told_at'])
     .where('healthy', '<>', sql.ref<0 | 1>('told_healthy'))
     .where((eb) => eb.or([eb('told_at', 'is', null), eb('told_at', '<=', toldBefore)]))
     .limit(sql.lit(MOST.gpus)),
 );
 
-function tellOfGpu(tx: Tx, { machine_id, uuid: gpu_uuid, healthy, reason }: ChangedGpu): void {
+function tellOfGpu(tx: Tx, { machine_id, uuid: gpu_uuid, healthy, reason, told_at }: ChangedGpu): void {
   tx.run(updateRows('gpus', { told_healthy: healthy, told_at: tx.now }, { machine_id, uuid: gpu_uuid }));
   const data = { ...nameOfMachine(tx, machine_id), gpu_uuid };
   const subject = `machines/${machine_id}`;
-  if (healthy === 1) return recordEvent(tx, OPERATORS, 'gpu.healthy', subject, data);
+  const claim = tx.get(claimOf({ machine_id, gpu_uuid }));
+  if (healthy === 1) {
+    recordEvent(tx, OPERATORS, 'gpu.healthy', subject, data);
+    // Whoever has got the GPU since then was not told that it was unhealthy.
+    if (claim && told_at !== null && claim.claimed_at <= told_at) tellRenterOfHealthy(tx, claim.instance_id, gpu_uuid);
+    return;
+  }
   recordEvent(tx, OPERATORS, 'gpu.unhealthy', subject, { ...data, reason });
-  tellRenter(tx, { machine_id, gpu_uuid, reason });
+  if (claim) tellRenterOfUnhealthy(tx, claim.instance_id, { gpu_uuid, reason });
 }
 
-/** Tells the renter of the instance that holds the GPU. */
-function tellRenter(tx: Tx, gpu: { machine_id: string; gpu_uuid: string; reason: string | null }): void {
-  const { machine_id, gpu_uuid, reason } = gpu;
-  const claim = tx.get(claimOf({ machine_id, gpu_uuid }));
-  if (!claim) return;
+function tellRenterOfHealthy(tx: Tx, instanceId: string, gpu_uuid: string): void {
+  const message = `the host reports that the GPU ${gpu_uuid} is healthy again`;
+  recordInstanceEvent(tx, instanceId, 'instance.gpu_healthy', { kind: 'gpu_healthy', message }, { gpu_uuid });
+}
+
+function tellRenterOfUnhealthy(tx: Tx, instanceId: string, gpu: { gpu_uuid: string; reason: string | null }): void {
+  const { gpu_uuid, reason } = gpu;
   const message = `the host reports that the GPU ${gpu_uuid} is unhealthy${reason === null ? '' : ` (${reason})`}; the instance runs on and is charged: ask the operator, or destroy it`;
   const told = { kind: 'gpu_unhealthy', message };
-  recordInstanceEvent(tx, claim.instance_id, 'instance.gpu_unhealthy', told, { gpu_uuid, reason });
+  recordInstanceEvent(tx, instanceId, 'instance.gpu_unhealthy', told, { gpu_uuid, reason });
 }
 
 const claimOf = compileOnce(({ machine_id, gpu_uuid }: { machine_id: string; gpu_uuid: string }) =>
   query
     .selectFrom('gpu_claims')
-    .select('instance_id')
+    .select(['instance_id', 'claimed_at'])
     .where('machine_id', '=', machine_id)
     .where('gpu_uuid', '=', gpu_uuid),
 );

@@ -10,6 +10,7 @@ export const EVENT_TYPES: Readonly<Record<EventType, true>> = {
   'instance.charge_limit': true,
   'instance.disk_filling': true,
   'instance.gpu_unhealthy': true,
+  'instance.gpu_healthy': true,
   'instance.idle': true,
   'instance.noted': true,
   'instance.schedule_refused': true,
