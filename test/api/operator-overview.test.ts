@@ -81,6 +81,9 @@ it('counts each GPU once, and by the rules of the metrics', async () => {
   await eventually('it to be missing', async () => (await shownOf()).missing_gpus === 1);
   expect((await shownOf()).gpus.filter(({ missing }) => missing)).toHaveLength(1);
   expect(await gauge('gpurent_gpus_missing')).toBe(1);
+  expect((await need('gpus_unhealthy'))?.items).toMatchObject([
+    { message: '1 of its GPUs, 1 of them rented, 1 of them missing: Xid 79' },
+  ]);
   Object.assign(rented ?? {}, { missing: false });
   agent.beat();
   await eventually('it to be listed again', async () => (await gauge('gpurent_gpus_missing')) === 0);

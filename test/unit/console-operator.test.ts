@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { NEED_KINDS } from '../../control-plane/domain/machines/need.js';
+import { findingsOf } from '../../console/src/pages/operator/machines/machine/findings.js';
 import { gpuState, machineState, takesInstances } from '../../console/src/pages/operator/machine-state.js';
 import type { Gpu, Machine, NeedItem } from '../../console/src/pages/operator/models.js';
 import { listOf, shownOf } from '../../console/src/pages/operator/needs.js';
@@ -32,6 +33,7 @@ it('says what a GPU is by the first that holds, and how its machine is', () => {
     machine({ gpus: [gpu({ model: 'A10' })] }),
     machine({ connected: false, cordoned: true, maintenance: WINDOW, gpus: [gpu({ healthy: false })] }),
     machine({ cordoned: true, disk_quota: 'none', gpus: [gpu(), gpu({ healthy: false })] }),
+    machine({ gpus: [gpu({ healthy: false, missing: true, instance_id: 'i' }), gpu({ healthy: false })] }),
   ];
   expect(machines.map((each) => each.gpus.map((one) => gpuState(each, one, NOW)))).toEqual([
     ['sold', 'away'],
@@ -42,6 +44,7 @@ it('says what a GPU is by the first that holds, and how its machine is', () => {
     ['free'],
     ['away'],
     ['held back', 'unhealthy'],
+    ['missing', 'unhealthy'],
   ]);
   expect(machines.map((each) => machineState(each, NOW).words)).toEqual([
     'away, 1 GPU unhealthy',
@@ -52,10 +55,22 @@ it('says what a GPU is by the first that holds, and how its machine is', () => {
     'connected',
     'away, cordoned, in maintenance, 1 GPU unhealthy',
     'connected, cordoned, it does not limit the disks of renters, 1 GPU unhealthy',
+    'connected, 1 GPU missing, 1 GPU unhealthy',
   ]);
   expect(machines.map((each) => takesInstances(each, NOW))).toEqual(
-    machines.map((each) => machineState(each, NOW).words.replace(', 1 GPU unhealthy', '') === 'connected'),
+    machines.map(
+      (each) => machineState(each, NOW).words.replace(/(, 1 GPU (missing|unhealthy))+$/, '') === 'connected',
+    ),
   );
+});
+
+it('names each GPU that is missing or unhealthy, once', () => {
+  const lost = gpu({ uuid: 'GPU-2', healthy: false, missing: true, reason: 'its driver no longer lists it' });
+  const hot = gpu({ uuid: 'GPU-3', healthy: false, reason: 'Xid 79' });
+  expect(findingsOf(machine({ gpus: [gpu(), lost, hot], upgrade_to: null }))).toEqual([
+    'H100 GPU-2 is missing: the driver of the host no longer lists it. Check its slot and its power.',
+    'H100 GPU-3 is unhealthy: Xid 79',
+  ]);
 });
 
 const item = (fields: Partial<NeedItem>): NeedItem => ({

@@ -81,7 +81,9 @@ function unhealthyItem(tx: Tx, one: FleetMachine): Partial<NeedItem> {
   const unhealthy = findGpus(tx, one.machine.id).filter(({ healthy }) => healthy === 0);
   const [first] = oldestFirst(unhealthy.map((gpu) => ({ ...gpu, since: gpu.told_healthy === 0 ? gpu.told_at : null })));
   const rented = unhealthy.filter(({ instance_id }) => instance_id !== null).length;
-  const which = `${unhealthy.length} of its GPUs${rented === 0 ? '' : `, ${rented} of them rented`}`;
+  const lost = unhealthy.filter(({ missing }) => missing === 1).length;
+  const counts = `${rented === 0 ? '' : `, ${rented} of them rented`}${lost === 0 ? '' : `, ${lost} of them missing`}`;
+  const which = `${unhealthy.length} of its GPUs${counts}`;
   const message = `${which}: ${first?.reason ?? 'no reason given'}`;
   return { ...itemOf(one), since: first?.since ?? null, message };
 }

@@ -1,11 +1,12 @@
 import type { Gpu, Machine } from './models.js';
 
 /** What a GPU is to an operator: each GPU is one of these, the first that holds. */
-type GpuState = 'away' | 'unhealthy' | 'quarantine' | 'sold' | 'held back' | 'free';
+type GpuState = 'away' | 'missing' | 'unhealthy' | 'quarantine' | 'sold' | 'held back' | 'free';
 
 /** Returns what a GPU is: `held back`: nobody has rented it, and its machine takes no instances at present. */
 export function gpuState(machine: Machine, gpu: Gpu, now: number): GpuState {
   if (!machine.connected) return isSold(machine, gpu) ? 'sold' : 'away';
+  if (gpu.missing) return 'missing';
   if (!gpu.healthy) return 'unhealthy';
   if (gpu.quarantine_id !== null) return 'quarantine';
   if (gpu.instance_id !== null) return 'sold';
@@ -51,14 +52,20 @@ function maintenanceWords({ maintenance }: Machine, now: number): string[] {
 export function machineState(machine: Machine, now: number) {
   if (machine.lost) return { shape: 'dash', words: 'lost' } as const;
   const closed = whyClosed(machine, now);
-  const sick = machine.gpus.filter(({ healthy }) => !healthy).length;
+  const missing = machine.gpus.filter((gpu) => gpu.missing).length;
+  const sick = machine.gpus.filter((gpu) => !gpu.healthy && !gpu.missing).length;
   const words = [
     machine.connected ? 'connected' : 'away',
     ...closed,
-    ...(sick === 0 ? [] : [`${sick} ${sick === 1 ? 'GPU' : 'GPUs'} unhealthy`]),
+    ...countWords(missing, 'missing'),
+    ...countWords(sick, 'unhealthy'),
   ].join(', ');
-  if (!machine.connected || sick > 0) return { shape: 'square', words } as const;
+  if (!machine.connected || missing > 0 || sick > 0) return { shape: 'square', words } as const;
   return { shape: closed.length > 0 ? 'ring' : 'dot', words } as const;
+}
+
+function countWords(gpus: number, are: string): string[] {
+  return gpus === 0 ? [] : [`${gpus} ${gpus === 1 ? 'GPU' : 'GPUs'} ${are}`];
 }
 
 /** Returns the GPUs of a machine in words: `8 × H100, 1 × L4`. */

@@ -15,6 +15,7 @@ import { usageOn } from './queries.js';
 
 const SHAPES = {
   away: 'square',
+  missing: 'square',
   unhealthy: 'square',
   quarantine: 'half',
   sold: 'dot',
