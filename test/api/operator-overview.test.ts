@@ -11,6 +11,7 @@ import { query } from '../../control-plane/store/sql.js';
 import type { Tx } from '../../control-plane/store/store.js';
 import { eventually } from '../../scripts/eventually.js';
 import type { InstanceBody } from '../harness/api-client.js';
+import { pretendFull } from '../harness/full-disk.js';
 import { TestControlPlane, statusIs } from '../harness/control-plane.js';
 
 type Overview = components['schemas']['OperatorOverview'];
@@ -105,6 +106,14 @@ it('counts each GPU once, and by the rules of the metrics', async () => {
   await eventually('its absence', async () => (await overview()).machines.away === 1);
   // Who rents one has it, and pays, also while its machine is away.
   expect((await overview()).gpus).toEqual([{ ...none, gpu_model, total: 4, sold: 1, away: 3 }]);
+});
+
+it('says that the disk of the database is full, until there is room', async () => {
+  const makeRoom = pretendFull(test.core);
+  const none = { subject: '', name: null, message: null, since: null, machine_id: null, organization_id: null };
+  expect(await need('disk_full')).toEqual({ kind: 'disk_full', count: 1, items: [none] });
+  makeRoom();
+  expect(await need('disk_full')).toBeUndefined();
 });
 
 it('names a machine that is away, until it is lost and removed', async () => {

@@ -20,6 +20,7 @@ export type OrganizationNeed = (typeof ORGANIZATION_NEEDS)[number];
 /** What can need an act of an operator: what concerns everybody first, then what concerns a machine, a renter. */
 export const NEED_KINDS = [
   'clock_untrusted',
+  'disk_full',
   'backup_overdue',
   'certificate_expiring',
   'worker_failing',

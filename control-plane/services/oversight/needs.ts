@@ -28,6 +28,7 @@ export interface Signals {
 export function readNeeds(platform: Platform, tx: Tx, fleet: readonly FleetMachine[], signals: Signals): Need[] {
   return [
     ...clockNeed(tx),
+    ...diskNeed(platform),
     ...lateNeed('backup_overdue', signals.backupOverdueMs, tx.now),
     ...certificateNeed(signals, tx.now),
     ...workerNeed(platform),
@@ -45,6 +46,10 @@ export function readNeeds(platform: Platform, tx: Tx, fleet: readonly FleetMachi
 function clockNeed(tx: Tx): Need[] {
   const step = findStep(tx);
   return step === undefined ? [] : needOf('clock_untrusted', 1, [{ since: step.at }]);
+}
+
+function diskNeed({ room }: Platform): Need[] {
+  return room.isFull ? needOf('disk_full', 1, [{}]) : [];
 }
 
 function lateNeed(kind: 'backup_overdue' | 'settlement_late' | 'mail_waiting', lateMs: number, now: number): Need[] {

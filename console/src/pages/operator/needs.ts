@@ -23,6 +23,10 @@ const QUARANTINE = { to: '/operator/quarantine', words: 'Adopt or remove it' } a
 /** The kinds of needs in words. The guide to the alerts says more of each. */
 const WORDS: Readonly<Record<Need['kind'], Words>> = {
   clock_untrusted: { what: () => 'The clock is not trusted', then: 'Time-outs wait until you confirm it.' },
+  disk_full: {
+    what: () => 'The disk of the control plane is full',
+    then: 'Until you make room, deploys, starts and new accounts are refused. Stops and destroys still work.',
+  },
   backup_overdue: {
     what: () => 'No scheduled backup has been made in time',
     then: 'The log line “no backup could be made” says why. It is tried again every minute.',
