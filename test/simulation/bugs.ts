@@ -4,7 +4,7 @@ import type { Caller } from '../../control-plane/domain/caller.js';
 import { recordTransition, type Reason } from '../../control-plane/services/events/timeline.js';
 import type { Instance } from '../../control-plane/services/instances/queries.js';
 import type { Platform } from '../../control-plane/services/system/platform.js';
-import { query } from '../../control-plane/store/sql.js';
+import { query, updateRows } from '../../control-plane/store/sql.js';
 import { original, overriding, type Bug, type Call, type Change } from './bug.js';
 import type { Tx } from '../../control-plane/store/store.js';
 
@@ -49,8 +49,13 @@ export const BUGS: readonly Bug[] = [
       [
         `${SERVICES}/instances/transitions`,
         (module) => ({
-          transition: (tx: Tx, instance: object, to: string, reason: object, changes?: object) =>
-            original(module, 'transition')(tx, instance, to, reason, to === 'destroyed' ? {} : changes),
+          transition: (tx: Tx, instance: Instance, to: string, ...rest: unknown[]) => {
+            const next: unknown = original(module, 'transition')(tx, instance, to, ...rest);
+            const { id, workload_encrypted, access_token_encrypted } = instance;
+            const secrets = { workload_encrypted, access_token_encrypted };
+            if (to === 'destroyed') tx.run(updateRows('instances', secrets, { id }));
+            return next;
+          },
         }),
       ],
     ],
