@@ -71,7 +71,7 @@ const RUN_ON_FULL_DISK: ReadonlySet<Job> = new Set<Job>([
   'mail',
 ]);
 
-interface Parts {
+interface Makers {
   mails: ReturnType<typeof mailWorkersOf>;
   webhooks: WebhookSender;
   putOff: PutOffWrites;
@@ -81,15 +81,15 @@ interface Parts {
  * Returns what runs every second, by name. While the disk of the database is full, jobs that only add pause. While a start has put off
  * what it has to write, only the disk is watched.
  */
-export function jobsOf(platform: App, logger: Logger, parts: Parts): Record<Job, Worker> {
-  const jobs = allJobs(platform, logger, parts);
+export function jobsOf(platform: App, logger: Logger, makers: Makers): Record<Job, Worker> {
+  const jobs = allJobs(platform, logger, makers);
   const pauses = (name: Job) =>
-    name !== 'disk-room' && (parts.putOff.isWaiting || (platform.room.isFull && !RUN_ON_FULL_DISK.has(name)));
+    name !== 'disk-room' && (makers.putOff.isWaiting || (platform.room.isFull && !RUN_ON_FULL_DISK.has(name)));
   const pausing = (Object.keys(jobs) as Job[]).map((name) => [name, () => (pauses(name) ? {} : jobs[name]())] as const);
   return Object.fromEntries(pausing) as Record<Job, Worker>;
 }
 
-function allJobs(platform: App, logger: Logger, { mails, webhooks, putOff }: Parts): Record<Job, Worker> {
+function allJobs(platform: App, logger: Logger, { mails, webhooks, putOff }: Makers): Record<Job, Worker> {
   const { isDrill: drill } = platform;
   return {
     'disk-room': () => {

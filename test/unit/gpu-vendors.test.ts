@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { SimulatedGpus } from '../../agent/host/gpus/simulated.js';
 import { NvidiaGpus } from '../../agent/host/nvidia/nvidia.js';
-import { isVendorVariable } from '../../shared/gpu-vendors.js';
+import { isVendorVariable } from '../../shared/gpus/gpu-vendors.js';
 import { ManualClock } from '../harness/manual-clock.js';
 
 const DRIVERS = {

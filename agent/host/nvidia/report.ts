@@ -1,5 +1,5 @@
 import { XMLParser } from 'fast-xml-parser';
-import { GPU_UUID } from '../../../shared/gpu-uuid.js';
+import { GPU_UUID } from '../../../shared/gpus/gpu-uuid.js';
 import type { GpuProcess } from '../gpus/driver.js';
 
 export interface NvidiaReport {

@@ -1,5 +1,5 @@
 import { MIB } from '../../../shared/bytes.js';
-import { GPU_UUID } from '../../../shared/gpu-uuid.js';
+import { GPU_UUID } from '../../../shared/gpus/gpu-uuid.js';
 import type { GpuReading } from '../gpus/driver.js';
 
 /** What `nvidia-smi --query-gpu` is asked for: names that all generations of drivers know. */

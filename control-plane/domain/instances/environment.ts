@@ -1,4 +1,4 @@
-import { isVendorVariable } from '../../../shared/gpu-vendors.js';
+import { isVendorVariable } from '../../../shared/gpus/gpu-vendors.js';
 
 export interface EnvEntry {
   key: string;

@@ -73,7 +73,7 @@ export function adopt(platform: Platform, operator: Operator, id: string, given:
     const { stop_at = null, max_charge_micro = null, idle_stop_minutes = null } = own ?? {};
     const limits = { stop_at, max_charge_micro, idle_stop_minutes };
     const sshKey = own?.ssh_public_key ? { public_key: own.ssh_public_key } : null;
-    const label = given.label ?? own?.label ?? null;
+    const label = (given.label === undefined ? own?.label : given.label) ?? null;
     const deployment = { request: { ...request, label, ...limits, env_overrides: [] }, template, offer, sshKey, gpus };
     const identity = { id: workload.instance_id, sequence: workload.sequence };
     const created = insertInstance(platform, tx, owner, deployment, identity);
@@ -107,7 +107,7 @@ function pricesOf({ price_per_hour_micro, storage_price_per_gb_hour_micro, relea
  * Completes the terms from the sealed origin. The size of the disk never comes from the host's report, because the renter is charged
  * by it.
  */
-function completed(given: Adoption, origin: Origin | undefined): Required<Adoption> {
+function completed(given: Adoption, origin: Origin | undefined): Omit<Required<Adoption>, 'label'> {
   const known = { ...origin, ...given };
   const required = <Field extends 'organization_id' | 'template_id' | 'offer_id' | 'disk_gb'>(field: Field) => {
     const value = known[field];
@@ -119,7 +119,6 @@ function completed(given: Adoption, origin: Origin | undefined): Required<Adopti
     template_id: required('template_id'),
     offer_id: required('offer_id'),
     disk_gb: required('disk_gb'),
-    label: known.label ?? null,
   };
 }
 

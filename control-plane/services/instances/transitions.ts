@@ -58,7 +58,7 @@ export function transition(
   return next;
 }
 
-/** Nothing is secret any more, and what stays takes few bytes. */
+/** Returns what a destroyed instance keeps for good: no secret, and few bytes. */
 function keptOfDestroyed({ template_snapshot }: Instance): Partial<Instance> {
   return {
     workload_encrypted: null,

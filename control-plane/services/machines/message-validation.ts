@@ -12,7 +12,7 @@ import {
   type Measurement,
   type MeasurementReport,
 } from '../../../shared/gen/gpurent/agent/v1/agent.js';
-import { GPU_UUID } from '../../../shared/gpu-uuid.js';
+import { GPU_UUID } from '../../../shared/gpus/gpu-uuid.js';
 import { isUuid } from '../../../shared/ids.js';
 import { MEASURED_FIELDS, MEASURED_GPU_FIELDS, type Field, type GpuField } from '../../../shared/measurement.js';
 import { UNPLAIN, isSeen } from '../../../shared/plain-text.js';

@@ -1,6 +1,6 @@
 import { machinesOfDay } from '../billing/reports/revenue-days.js';
 import type { Core } from '../system/platform.js';
-import { type HasFleet } from './fleet.js';
+import type { HasFleet } from './fleet.js';
 import { MOST_MODELS } from './gpu-sums.js';
 
 export interface ModelRevenue {

@@ -1,7 +1,7 @@
 import type { MachineNeed } from '../../domain/machines/need.js';
 import type { Platform } from '../system/platform.js';
 import { countHosts, type Overview } from './counts.js';
-import { type HasFleet } from './fleet.js';
+import type { HasFleet } from './fleet.js';
 import { sumGpus, type GpuSum } from './gpu-sums.js';
 import type { Need } from './need.js';
 import { machinesInNeed } from './machine-needs.js';

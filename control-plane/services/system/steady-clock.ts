@@ -16,7 +16,7 @@ export class SteadyClock implements Clock {
   private offset: number;
 
   constructor(private readonly machine: Clock) {
-    this.offset = this.read().offset;
+    this.offset = this.readOffset();
   }
 
   now(): number {
@@ -33,7 +33,7 @@ export class SteadyClock implements Clock {
 
   /** Goes on as another process of the same boot did, by its offset, unless the wall clock was set meanwhile. */
   goOnFrom(offset: number): void {
-    if (Math.abs(Math.round(this.read().offset - offset)) <= NOTICED_MS) this.offset = offset;
+    if (Math.abs(Math.round(this.readOffset() - offset)) <= NOTICED_MS) this.offset = offset;
   }
 
   /**
@@ -42,17 +42,18 @@ export class SteadyClock implements Clock {
    * charged.
    */
   follow(): number {
-    const step = Math.round(this.read().offset - this.offset);
+    const step = Math.round(this.readOffset() - this.offset);
     if (Math.abs(step) > NOTICED_MS) this.offset += step;
     return this.offset;
   }
 
-  private read(): { offset: number; monotonic: number } {
+  /** Reads by how much the machine's wall clock is ahead of its monotonic clock, in milliseconds. */
+  private readOffset(): number {
     for (let reads = 1; ; reads++) {
       const before = this.machine.monotonic();
       const wall = this.machine.now();
       const monotonic = this.machine.monotonic();
-      if (monotonic - before <= READ_WITHIN_MS || reads === MOST_READS) return { offset: wall - monotonic, monotonic };
+      if (monotonic - before <= READ_WITHIN_MS || reads === MOST_READS) return wall - monotonic;
     }
   }
 }

@@ -11,7 +11,7 @@ import { eventOf } from './claim.js';
 import { ownEndpoint, recordWebhookAct, requireEnabled } from './endpoints.js';
 import { trimLog } from './fan-out.js';
 import { MOST_PENDING, countPending, reschedule } from './schedule.js';
-import { type HasChangedStreams } from './streams.js';
+import type { HasChangedStreams } from './streams.js';
 
 export type Delivery = Row<'webhook_deliveries'>;
 

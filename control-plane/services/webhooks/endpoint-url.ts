@@ -10,7 +10,8 @@ const IS_THIS_MACHINE = /(^|\.)localhost\.?$/;
 
 /**
  * Returns the normal form of an endpoint's address. Refuses with VALIDATION_FAILED what is not https, names a user, has a fragment, uses
- * a port of another service, or is an IP address in a forbidden network, or a name of the control plane's own machine. Other names are vetted at each attempt, when they are resolved.
+ * a port of another service, is an IP address in a forbidden network, or names the control plane's own machine. Other names are vetted
+ * at each attempt, when they are resolved.
  */
 export function checkUrl(text: string, allowed: readonly string[]): string {
   if (!URL.canParse(text)) throw refused('must be an https address, such as https://example.com/hooks');

@@ -7,7 +7,7 @@ import { makeDeliveries } from './fan-out.js';
 import { Flights, type Owner } from './flights.js';
 import { signedMessage, type Claim } from './message.js';
 import { recordOutcome, releaseClaim, type Outcome } from './outcome.js';
-import { type HasChangedStreams } from './streams.js';
+import type { HasChangedStreams } from './streams.js';
 
 /** Most characters of an answer that the log keeps. */
 const KEPT_OF_ANSWER = 1_024;

@@ -1,7 +1,7 @@
 import type { ContainerCreateOptions } from 'dockerode';
 import { MIB } from '../../../../shared/bytes.js';
 import type { WorkloadSpec } from '../../../../shared/gen/gpurent/agent/v1/agent.js';
-import { isVendorVariable } from '../../../../shared/gpu-vendors.js';
+import { isVendorVariable } from '../../../../shared/gpus/gpu-vendors.js';
 import { addressesOf } from '../../../domain/ports.js';
 import type { GpuAttachment } from '../../../host/gpus/driver.js';
 import type { WorkloadInfo } from '../../workload.js';
