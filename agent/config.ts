@@ -4,8 +4,9 @@ import { join, resolve } from 'node:path';
 import { MIB } from '../shared/bytes.js';
 import { SetupError } from '../shared/coded-error.js';
 import { parseImageReference } from '../shared/image-reference.js';
-import { parseLogFormat, type LogFormat } from '../shared/logger.js';
+import { LOG_LEVELS, parseLogFormat, type LogFormat } from '../shared/logger.js';
 import { unknownSettings } from '../shared/settings-file.js';
+import { Settings } from '../shared/settings.js';
 import { certificateFiles, type CertificateFiles } from '../shared/network/server-identity.js';
 import { MINUTE_MS } from '../shared/time.js';
 import type { EgressPolicy } from './domain/egress.js';
@@ -105,7 +106,7 @@ const DEFAULTS = {
 };
 type Setting = keyof typeof DEFAULTS;
 const GB = 1_000_000_000;
-const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
+type ReadSettings = Settings<Setting>;
 
 /** Parses the settings; command line options override them. Throws SetupError that names the setting and its valid values. */
 export function parseConfig(
@@ -114,59 +115,48 @@ export function parseConfig(
 ): AgentConfig {
   const unknown = Object.keys(environment).filter((name) => name !== 'DOCKER_HOST' && !(name in DEFAULTS));
   if (unknown.length > 0) throw new SetupError(unknownSettings(unknown, 'the agent'));
-  const get = (name: Setting) => environment[name] || DEFAULTS[name];
-  const logLevel = get('GPURENT_AGENT_LOG_LEVEL');
-  if (!LOG_LEVELS.includes(logLevel)) {
-    throw new SetupError(`GPURENT_AGENT_LOG_LEVEL is "${logLevel}"; give one of ${LOG_LEVELS.join(', ')}`);
-  }
+  const settings = new Settings(environment, DEFAULTS);
   const dockerSocket = parseSocket(
-    get('GPURENT_AGENT_DOCKER_SOCKET') || environment['DOCKER_HOST'] || 'unix:///var/run/docker.sock',
+    settings.text('GPURENT_AGENT_DOCKER_SOCKET') || environment['DOCKER_HOST'] || 'unix:///var/run/docker.sock',
   );
-  const resolvers = parseResolvers(get('GPURENT_AGENT_DNS'));
   return {
-    stateDir: get('GPURENT_AGENT_STATE_DIR'),
-    guestTools: resolve(get('GPURENT_AGENT_GUEST_TOOLS')),
+    stateDir: settings.text('GPURENT_AGENT_STATE_DIR'),
+    guestTools: resolve(settings.text('GPURENT_AGENT_GUEST_TOOLS')),
     dockerSocket,
-    dockerPidFile: get('GPURENT_AGENT_DOCKER_PID_FILE') || dockerSocket.replace(/(\.sock)?$/, '.pid'),
-    containerRuntime: parseRuntime(get('GPURENT_AGENT_CONTAINER_RUNTIME')),
-    name: get('GPURENT_AGENT_NAME') || hostname(),
-    region: get('GPURENT_AGENT_REGION'),
-    publicAddress: get('GPURENT_AGENT_PUBLIC_ADDRESS'),
-    namePerInstance: parseNames(get('GPURENT_AGENT_NAME_PER_INSTANCE'), get('GPURENT_AGENT_PUBLIC_ADDRESS')),
-    bindAddress: parseAddress(get('GPURENT_AGENT_BIND_ADDRESS')),
+    dockerPidFile: settings.text('GPURENT_AGENT_DOCKER_PID_FILE') || dockerSocket.replace(/(\.sock)?$/, '.pid'),
+    containerRuntime: parseRuntime(settings),
+    name: settings.text('GPURENT_AGENT_NAME') || hostname(),
+    region: settings.text('GPURENT_AGENT_REGION'),
+    publicAddress: settings.text('GPURENT_AGENT_PUBLIC_ADDRESS'),
+    namePerInstance: parseNames(settings),
+    bindAddress: parseAddress(settings),
     tls: certificateFiles(
       'GPURENT_AGENT_TLS',
-      get('GPURENT_AGENT_TLS_CERTIFICATE_FILE'),
-      get('GPURENT_AGENT_TLS_KEY_FILE'),
+      settings.text('GPURENT_AGENT_TLS_CERTIFICATE_FILE'),
+      settings.text('GPURENT_AGENT_TLS_KEY_FILE'),
     ),
-    proxySocket: get('GPURENT_AGENT_PROXY_SOCKET') || null,
-    pullSocket: get('GPURENT_AGENT_PULL_SOCKET') || null,
-    ports: parsePorts(get('GPURENT_AGENT_PORTS')),
-    subnet: parsePool(get('GPURENT_AGENT_SUBNET')),
-    readyNetworks: parseReadyNetworks(get('GPURENT_AGENT_READY_NETWORKS')),
-    resolvers,
-    egress: parseEgress(get('GPURENT_AGENT_EGRESS_GUARD'), get('GPURENT_AGENT_EGRESS_ALLOW'), {
-      resolvers,
-      instances: get('GPURENT_AGENT_SUBNET'),
-      mostMbit: parseMbit(get('GPURENT_AGENT_EGRESS_MBIT')),
-    }),
-    gpus: parseGpus(options.gpus ?? get('GPURENT_AGENT_GPUS'), get('GPURENT_AGENT_GPU_ATTACH')),
+    proxySocket: settings.text('GPURENT_AGENT_PROXY_SOCKET') || null,
+    pullSocket: settings.text('GPURENT_AGENT_PULL_SOCKET') || null,
+    ports: parsePorts(settings),
+    subnet: parsePool(settings),
+    readyNetworks: settings.whole('GPURENT_AGENT_READY_NETWORKS', { least: 0, most: 9, such: 2 }),
+    ...parseReach(settings),
+    gpus: parseGpus(settings, options.gpus ?? settings.text('GPURENT_AGENT_GPUS')),
     vms: {
-      accelerator: parseAccelerator(get('GPURENT_AGENT_VMS')),
-      runner: get('GPURENT_AGENT_VM_RUNNER'),
-      stopSeconds: parseStopSeconds(get('GPURENT_AGENT_VM_STOP_SECONDS')),
+      accelerator: parseAccelerator(settings),
+      runner: settings.text('GPURENT_AGENT_VM_RUNNER'),
+      stopSeconds: settings.whole('GPURENT_AGENT_VM_STOP_SECONDS', { most: 999, such: 90 }),
     },
-    localImages: parseLocalImages(get('GPURENT_AGENT_LOCAL_IMAGES')),
+    localImages: parseLocalImages(settings),
     pulls: {
-      longestMs: parseWhole('GPURENT_AGENT_PULL_MINUTES', get('GPURENT_AGENT_PULL_MINUTES'), 60) * MINUTE_MS,
-      leastBytesPerSecond:
-        parseWhole('GPURENT_AGENT_PULL_MIB_PER_SECOND', get('GPURENT_AGENT_PULL_MIB_PER_SECOND'), 1) * MIB,
-      mostBytes: parseWhole('GPURENT_AGENT_IMAGE_GB', get('GPURENT_AGENT_IMAGE_GB'), 200) * GB,
+      longestMs: settings.whole('GPURENT_AGENT_PULL_MINUTES', { most: 99_999, such: 60 }) * MINUTE_MS,
+      leastBytesPerSecond: settings.whole('GPURENT_AGENT_PULL_MIB_PER_SECOND', { most: 99_999, such: 1 }) * MIB,
+      mostBytes: settings.whole('GPURENT_AGENT_IMAGE_GB', { most: 99_999, such: 200 }) * GB,
     },
-    diskGb: parseDisk(get('GPURENT_AGENT_DISK_GB')),
-    metrics: parseMetrics(get('GPURENT_AGENT_METRICS_ADDRESS')),
-    logLevel,
-    logFormat: parseLogFormat('GPURENT_AGENT_LOG_FORMAT', get('GPURENT_AGENT_LOG_FORMAT')),
+    diskGb: wholeOrNull(settings, 'GPURENT_AGENT_DISK_GB', { most: 9_999_999, such: 2000 }),
+    metrics: parseMetrics(settings),
+    logLevel: settings.oneOf('GPURENT_AGENT_LOG_LEVEL', LOG_LEVELS),
+    logFormat: parseLogFormat('GPURENT_AGENT_LOG_FORMAT', settings.text('GPURENT_AGENT_LOG_FORMAT')),
   };
 }
 
@@ -184,148 +174,113 @@ export function agentSocket(config: AgentConfig): string {
   return join(config.stateDir, 'agent.sock');
 }
 
-function parseMetrics(value: string): AgentConfig['metrics'] {
+function parseMetrics(settings: ReadSettings): AgentConfig['metrics'] {
+  const value = settings.text('GPURENT_AGENT_METRICS_ADDRESS');
   if (value === '') return null;
   const [, host = '', port = ''] = /^(127\.[\d.]+|\[::1\]):(\d{1,5})$/.exec(value) ?? [];
-  if (host === '' || Number(port) > 65_535) {
-    throw new SetupError(
-      `GPURENT_AGENT_METRICS_ADDRESS is "${value}"; give an address on loopback, such as 127.0.0.1:9464`,
-    );
-  }
+  if (host === '' || Number(port) > 65_535)
+    settings.refuse('GPURENT_AGENT_METRICS_ADDRESS', 'give an address on loopback, such as 127.0.0.1:9464');
   return { host: host.replace(/[[\]]/g, ''), port: Number(port) };
 }
 
 function parseSocket(value: string): string {
   const path = value.replace(/^unix:\/\//, '');
-  if (!path.startsWith('/')) {
-    throw new SetupError(
-      `the address of Docker is "${value}", but the agent uses only a local socket: set GPURENT_AGENT_DOCKER_SOCKET to unix:///path`,
-    );
-  }
-  return path;
-}
-
-function parseAddress(value: string): string {
-  if (isIP(value) === 0)
-    throw new SetupError(`GPURENT_AGENT_BIND_ADDRESS is "${value}"; give an IP address of this host`);
-  return value;
-}
-
-function parsePorts(value: string): PortRange {
-  const match = /^(\d+)-(\d+)$/.exec(value);
-  const [first, last] = [Number(match?.[1]), Number(match?.[2])];
-  if (!match || first < 1024 || last > 65535 || first > last) {
-    throw new SetupError(`GPURENT_AGENT_PORTS is "${value}"; give FIRST-LAST within 1024-65535, such as 20000-20999`);
-  }
-  return { first, last };
-}
-
-function parsePool(value: string): Subnet {
-  const pool = parseSubnet(value);
-  if (!pool || pool.prefix < 8 || pool.prefix > 24) {
-    throw new SetupError(
-      `GPURENT_AGENT_SUBNET is "${value}"; give an IPv4 network of /8 to /24 that this host does not use, such as 10.213.0.0/16`,
-    );
-  }
-  return pool;
-}
-
-function parseReadyNetworks(value: string): number {
-  if (/^\d$/.test(value)) return Number(value);
-  throw new SetupError(`GPURENT_AGENT_READY_NETWORKS is "${value}"; give a whole number from 0 to 9, such as 2`);
-}
-
-function parseResolvers(value: string): string[] {
-  const addresses = listOf(value);
-  if (addresses.length === 0 || addresses.some((address) => isIP(address) !== 4)) {
-    throw new SetupError(
-      `GPURENT_AGENT_DNS is "${value}"; give IPv4 addresses of name servers, such as 1.1.1.1,8.8.8.8`,
-    );
-  }
-  return addresses;
-}
-
-function parseEgress(guard: string, allow: string, rest: Omit<EgressPolicy, 'allowed'>): EgressPolicy | null {
-  if (guard !== 'on' && guard !== 'off') {
-    throw new SetupError(
-      `GPURENT_AGENT_EGRESS_GUARD is "${guard}"; give "on", or "off" if something else restricts what renters can reach`,
-    );
-  }
-  const allowed = listOf(allow);
-  const wrong = allowed.find((network) => !parseSubnet(network));
-  if (wrong !== undefined) {
-    throw new SetupError(`GPURENT_AGENT_EGRESS_ALLOW names "${wrong}"; give IPv4 networks, such as 192.168.7.0/24`);
-  }
-  return guard === 'on' ? { ...rest, allowed } : null;
-}
-
-function parseLocalImages(value: string): LocalImages {
-  if (value === 'any') return 'any';
-  const names = value === 'none' ? [] : listOf(value);
-  const wrong = names.find((name) => !parseImageReference(name));
-  if (wrong === undefined) return names;
+  if (path.startsWith('/')) return path;
   throw new SetupError(
-    `GPURENT_AGENT_LOCAL_IMAGES names "${wrong}"; give image names as in templates, "any" or "none"`,
+    `the address of Docker is "${value}", but the agent uses only a local socket: set GPURENT_AGENT_DOCKER_SOCKET to unix:///path`,
   );
 }
 
-function parseMbit(value: string): number | null {
-  return value === '' ? null : parseWhole('GPURENT_AGENT_EGRESS_MBIT', value, 900);
+function parseAddress(settings: ReadSettings): string {
+  const value = settings.text('GPURENT_AGENT_BIND_ADDRESS');
+  return isIP(value) > 0 ? value : settings.refuse('GPURENT_AGENT_BIND_ADDRESS', 'give an IP address of this host');
 }
 
-function listOf(value: string): string[] {
-  return value
-    .split(',')
-    .map((part) => part.trim())
-    .filter(Boolean);
+function parsePorts(settings: ReadSettings): PortRange {
+  const match = /^(\d+)-(\d+)$/.exec(settings.text('GPURENT_AGENT_PORTS'));
+  const [first, last] = [Number(match?.[1]), Number(match?.[2])];
+  if (first >= 1024 && last <= 65_535 && first <= last) return { first, last };
+  return settings.refuse('GPURENT_AGENT_PORTS', 'give FIRST-LAST within 1024-65535, such as 20000-20999');
 }
 
-function parseGpus(value: string, attach: string): GpuSource {
-  if (attach !== 'device-requests' && attach !== 'cdi') {
-    throw new SetupError(`GPURENT_AGENT_GPU_ATTACH is "${attach}"; give "device-requests" or "cdi"`);
-  }
+function parsePool(settings: ReadSettings): Subnet {
+  const pool = parseSubnet(settings.text('GPURENT_AGENT_SUBNET'));
+  if (pool && pool.prefix >= 8 && pool.prefix <= 24) return pool;
+  return settings.refuse(
+    'GPURENT_AGENT_SUBNET',
+    'give an IPv4 network of /8 to /24 that this host does not use, such as 10.213.0.0/16',
+  );
+}
+
+/** Reads what instances can reach: their name servers, and the networks. */
+function parseReach(settings: ReadSettings): Pick<AgentConfig, 'resolvers' | 'egress'> {
+  const servers = 'give IPv4 addresses of name servers, such as 1.1.1.1,8.8.8.8';
+  const resolvers = settings.list('GPURENT_AGENT_DNS', (address) => isIP(address) === 4, servers);
+  if (resolvers.length === 0) settings.refuse('GPURENT_AGENT_DNS', servers);
+  const allowed = settings.list(
+    'GPURENT_AGENT_EGRESS_ALLOW',
+    parseSubnet,
+    'give IPv4 networks, such as 192.168.7.0/24',
+  );
+  const instances = settings.text('GPURENT_AGENT_SUBNET');
+  const mostMbit = wholeOrNull(settings, 'GPURENT_AGENT_EGRESS_MBIT', { most: 99_999, such: 900 });
+  const guard = settings.oneOf(
+    'GPURENT_AGENT_EGRESS_GUARD',
+    ['on', 'off'],
+    'give "on", or "off" if something else restricts what renters can reach',
+  );
+  return { resolvers, egress: guard === 'on' ? { resolvers, instances, mostMbit, allowed } : null };
+}
+
+function parseLocalImages(settings: ReadSettings): LocalImages {
+  const value = settings.text('GPURENT_AGENT_LOCAL_IMAGES');
+  if (value === 'any') return 'any';
+  if (value === 'none') return [];
+  const advice = 'give image names as in templates, "any" or "none"';
+  return settings.list('GPURENT_AGENT_LOCAL_IMAGES', parseImageReference, advice);
+}
+
+function parseGpus(settings: ReadSettings, value: string): GpuSource {
+  const attach = settings.oneOf(
+    'GPURENT_AGENT_GPU_ATTACH',
+    ['device-requests', 'cdi'],
+    'give "device-requests" or "cdi"',
+  );
   if (value === 'nvidia') return { kind: 'nvidia', attach };
   const count = Number(/^simulated:(\d{1,2})$/.exec(value)?.[1] ?? 0);
   if (count < 1) throw new SetupError(`GPUs are "${value}"; give "nvidia", or "simulated:8" for tests`);
   return { kind: 'simulated', count };
 }
 
-function parseAccelerator(value: string): Accelerator | null {
-  if (value === 'kvm' || value === 'tcg') return value;
-  if (value === 'off') return null;
-  throw new SetupError(
-    `GPURENT_AGENT_VMS is "${value}"; give "kvm", "off", or, for trying out, "tcg", which needs nothing of the processor and is slow`,
+function parseAccelerator(settings: ReadSettings): Accelerator | null {
+  const value = settings.oneOf(
+    'GPURENT_AGENT_VMS',
+    ['kvm', 'tcg', 'off'],
+    'give "kvm", "off", or, for trying out, "tcg", which needs nothing of the processor and is slow',
   );
+  return value === 'off' ? null : value;
 }
 
-function parseStopSeconds(value: string): number {
-  if (/^[1-9]\d{0,2}$/.test(value)) return Number(value);
-  throw new SetupError(`GPURENT_AGENT_VM_STOP_SECONDS is "${value}"; give 1 to 999`);
-}
-
-function parseNames(value: string, publicAddress: string): boolean {
+function parseNames(settings: ReadSettings): boolean {
+  const address = settings.text('GPURENT_AGENT_PUBLIC_ADDRESS');
+  const value = settings.text('GPURENT_AGENT_NAME_PER_INSTANCE');
   if (value === 'off') return false;
-  if (value === 'on' && publicAddress !== '' && isIP(publicAddress) === 0) return true;
-  throw new SetupError(
-    `GPURENT_AGENT_NAME_PER_INSTANCE is "${value}"; give "off", or "on" with a host name in GPURENT_AGENT_PUBLIC_ADDRESS whose subdomains all resolve to this host`,
+  if (value === 'on' && address !== '' && isIP(address) === 0) return true;
+  return settings.refuse(
+    'GPURENT_AGENT_NAME_PER_INSTANCE',
+    'give "off", or "on" with a host name in GPURENT_AGENT_PUBLIC_ADDRESS whose subdomains all resolve to this host',
   );
 }
 
-function parseRuntime(value: string): string | null {
-  if (value === '' || /^[A-Za-z0-9._-]{1,64}$/.test(value)) return value || null;
-  throw new SetupError(
-    `GPURENT_AGENT_CONTAINER_RUNTIME is "${value}"; give the name of a runtime that Docker knows, such as crun`,
+function parseRuntime(settings: ReadSettings): string | null {
+  const value = settings.text('GPURENT_AGENT_CONTAINER_RUNTIME');
+  if (/^[A-Za-z0-9._-]{0,64}$/.test(value)) return value || null;
+  return settings.refuse(
+    'GPURENT_AGENT_CONTAINER_RUNTIME',
+    'give the name of a runtime that Docker knows, such as crun',
   );
 }
 
-function parseWhole(name: Setting, value: string, example: number): number {
-  if (/^[1-9]\d{0,4}$/.test(value)) return Number(value);
-  throw new SetupError(`${name} is "${value}"; give a whole number from 1 to 99999, such as ${example}`);
-}
-
-function parseDisk(value: string): number | null {
-  if (value === '') return null;
-  if (!/^[1-9]\d{0,6}$/.test(value))
-    throw new SetupError(`GPURENT_AGENT_DISK_GB is "${value}"; give whole GB, such as 2000`);
-  return Number(value);
+function wholeOrNull(settings: ReadSettings, name: Setting, range: { most: number; such: number }): number | null {
+  return settings.text(name) === '' ? null : settings.whole(name, range);
 }

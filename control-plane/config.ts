@@ -10,10 +10,11 @@ import { readSecretKey } from './secret-key.js';
 import type { BackupPlan } from './store/scheduled-backups.js';
 import { isLoopback, parseAddress } from '../shared/network/addresses.js';
 import { SetupError, messageOf } from '../shared/coded-error.js';
-import { parseLogFormat, type LogFormat } from '../shared/logger.js';
+import { LOG_LEVELS, parseLogFormat, type LogFormat } from '../shared/logger.js';
 import { isNetwork } from '../shared/network/forbidden-networks.js';
 import { certificateFiles, type CertificateFiles } from '../shared/network/server-identity.js';
 import { unknownSettings } from '../shared/settings-file.js';
+import { Settings } from '../shared/settings.js';
 import { HOUR_MS } from '../shared/time.js';
 
 /** Allowed requests: per minute for an address and a credential, per 15 minutes for attempts at a password. */
@@ -109,8 +110,10 @@ const DEFAULTS = {
   GPURENT_RATE_LIMIT_ATTEMPTS_ADDRESS: '60',
   GPURENT_RATE_LIMIT_ATTEMPTS_ACCOUNT: '20',
 };
-const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
 const OTHER_SETTINGS = ['GPURENT_CONFIG', 'GPURENT_SECRET_KEY_FILE', ...MAIL_SETTINGS, ...PROVIDER_SETTINGS];
+/** The largest number that a limit can have. */
+const MOST = 999_999_999;
+type ReadSettings = Settings<keyof typeof DEFAULTS>;
 
 /** Returns the file of the database. Unlike {@link parseConfig}, it creates no secret key. */
 export function databaseOf(environment: Record<string, string | undefined>): string {
@@ -130,89 +133,79 @@ export function checkConfig(
   const known = new Set([...Object.keys(DEFAULTS), ...OTHER_SETTINGS]);
   const unknown = Object.keys(environment).filter((name) => !known.has(name) && !name.startsWith('GPURENT_AGENT_'));
   if (unknown.length > 0) throw new SetupError(unknownSettings(unknown, 'the control plane'));
-  const get = (name: keyof typeof DEFAULTS) => environment[name] || DEFAULTS[name];
-  const limit = (name: keyof typeof DEFAULTS) => count(name, get(name));
+  const settings = new Settings(environment, DEFAULTS);
+  const limit = (name: keyof typeof DEFAULTS) => settings.whole(name, { most: MOST, such: Number(DEFAULTS[name]) });
+  const yesOrNo = (name: keyof typeof DEFAULTS) => settings.oneOf(name, ['yes', 'no'], 'give yes or no') === 'yes';
   const database = databaseOf(environment);
-  const secretKeyFile = environment['GPURENT_SECRET_KEY_FILE'] || `${database}.key`;
-  const logLevel = get('GPURENT_LOG_LEVEL');
-  if (!LOG_LEVELS.includes(logLevel))
-    throw new SetupError(`GPURENT_LOG_LEVEL is "${logLevel}"; give one of ${LOG_LEVELS.join(', ')}`);
-  const links = publicUrl(get('GPURENT_PUBLIC_URL'));
+  const links = publicUrl(settings);
   return {
-    httpAddress: get('GPURENT_HTTP_ADDRESS'),
-    grpcAddress: get('GPURENT_GRPC_ADDRESS'),
-    tls: tlsSettings(get),
+    httpAddress: settings.text('GPURENT_HTTP_ADDRESS'),
+    grpcAddress: settings.text('GPURENT_GRPC_ADDRESS'),
+    tls: tlsSettings(settings),
     database,
-    secretKeyFile,
+    secretKeyFile: environment['GPURENT_SECRET_KEY_FILE'] || `${database}.key`,
     reserveBytes: RESERVE_BYTES,
-    logLevel,
-    logFormat: parseLogFormat('GPURENT_LOG_FORMAT', get('GPURENT_LOG_FORMAT')),
+    logLevel: settings.oneOf('GPURENT_LOG_LEVEL', LOG_LEVELS),
+    logFormat: parseLogFormat('GPURENT_LOG_FORMAT', settings.text('GPURENT_LOG_FORMAT')),
     rateLimits: {
       perAddress: limit('GPURENT_RATE_LIMIT_ADDRESS'),
       perCredential: limit('GPURENT_RATE_LIMIT_CREDENTIAL'),
       attemptsPerAddress: limit('GPURENT_RATE_LIMIT_ATTEMPTS_ADDRESS'),
       attemptsPerAccount: limit('GPURENT_RATE_LIMIT_ATTEMPTS_ACCOUNT'),
     },
-    signUp: signUp(get('GPURENT_SIGN_UP')),
-    operatorsNeedFactor: yesOrNo('GPURENT_OPERATORS_NEED_SECOND_FACTOR', get('GPURENT_OPERATORS_NEED_SECOND_FACTOR')),
+    signUp: settings.oneOf('GPURENT_SIGN_UP', SIGN_UP_MODES, `give ${SIGN_UP_MODES.join(' or ')}`),
+    operatorsNeedFactor: yesOrNo('GPURENT_OPERATORS_NEED_SECOND_FACTOR'),
     ...links,
-    ...publicGrpcAddress(get('GPURENT_PUBLIC_GRPC_ADDRESS')),
-    abuse: abuse(get('GPURENT_ABUSE_EMAIL'), get('GPURENT_ABUSE_URL')),
-    webhookNetworks: networks('GPURENT_WEBHOOK_NETWORKS', get('GPURENT_WEBHOOK_NETWORKS')),
+    ...publicGrpcAddress(settings),
+    abuse: abuse(settings),
+    webhookNetworks: settings.list(
+      'GPURENT_WEBHOOK_NETWORKS',
+      isNetwork,
+      'give networks or addresses, such as 10.1.0.0/16,fd00:1::/64',
+    ),
     ...mail(environment, links.publicUrl),
     destroyErrorsAfterMs: limit('GPURENT_DESTROY_ERRORS_AFTER_HOURS') * HOUR_MS,
-    litestream: yesOrNo('GPURENT_LITESTREAM', get('GPURENT_LITESTREAM')),
-    ...backups(get('GPURENT_BACKUP_FOLDER'), get('GPURENT_BACKUP_EVERY_HOURS'), get('GPURENT_BACKUP_KEEP')),
-    payments: payments(get('GPURENT_PAYMENTS'), environment),
+    litestream: yesOrNo('GPURENT_LITESTREAM'),
+    ...backups(settings.optional('GPURENT_BACKUP_FOLDER'), {
+      everyMs: limit('GPURENT_BACKUP_EVERY_HOURS') * HOUR_MS,
+      keep: limit('GPURENT_BACKUP_KEEP'),
+    }),
+    payments: payments(settings.text('GPURENT_PAYMENTS'), environment),
     settings: describeSettings(known, environment, DEFAULTS),
   };
 }
 
-function signUp(value: string): SignUpMode {
-  const mode = SIGN_UP_MODES.find((known) => known === value);
-  if (!mode) throw new SetupError(`GPURENT_SIGN_UP is "${value}"; give ${SIGN_UP_MODES.join(' or ')}`);
-  return mode;
-}
-
-function yesOrNo(name: string, value: string): boolean {
-  if (value === 'yes' || value === 'no') return value === 'yes';
-  throw new SetupError(`${name} is "${value}"; give yes or no`);
-}
-
-function publicUrl(value: string): { publicUrl?: string } {
-  if (value === '') return {};
+function publicUrl(settings: ReadSettings): { publicUrl?: string } {
+  const value = settings.optional('GPURENT_PUBLIC_URL');
+  if (value === undefined) return {};
   const url = new URL(webAddress('GPURENT_PUBLIC_URL', value));
   if (url.pathname !== '/' || url.search !== '' || url.hash !== '' || url.username + url.password !== '')
-    throw new SetupError(`GPURENT_PUBLIC_URL is "${value}"; give only https://, a name and maybe a port`);
+    settings.refuse('GPURENT_PUBLIC_URL', 'give only https://, a name and maybe a port');
   return { publicUrl: url.origin };
 }
 
 /** It becomes a part of a line for a shell. */
-function publicGrpcAddress(value: string): { publicGrpcAddress?: string } {
-  if (value === '') return {};
+function publicGrpcAddress(settings: ReadSettings): { publicGrpcAddress?: string } {
+  const value = settings.optional('GPURENT_PUBLIC_GRPC_ADDRESS');
+  if (value === undefined) return {};
   const { host, port } = parseAddress('GPURENT_PUBLIC_GRPC_ADDRESS', value);
   if (/^[\w.:-]+$/.test(host) && !['0.0.0.0', '::'].includes(host) && port > 0) return { publicGrpcAddress: value };
-  throw new SetupError(
-    `GPURENT_PUBLIC_GRPC_ADDRESS is "${value}"; give the HOST:PORT that hosts dial, such as gpurent.example.com:8090`,
+  return settings.refuse(
+    'GPURENT_PUBLIC_GRPC_ADDRESS',
+    'give the HOST:PORT that hosts dial, such as gpurent.example.com:8090',
   );
 }
 
 /** Anybody reads it in the API's document. */
-function abuse(email: string, url: string): { email?: string; url?: string } {
-  if (email !== '' && !/^[^@\s<>"]+@[^@\s<>"]+$/.test(email))
-    throw new SetupError(`GPURENT_ABUSE_EMAIL is "${email}"; give one e-mail address`);
-  const page = url === '' ? {} : { url: webAddress('GPURENT_ABUSE_URL', url) };
-  return { ...(email === '' ? {} : { email }), ...page };
-}
-
-function networks(name: string, value: string): string[] {
-  const given = value
-    .split(',')
-    .map((part) => part.trim())
-    .filter(Boolean);
-  const wrong = given.find((network) => !isNetwork(network));
-  if (wrong === undefined) return given;
-  throw new SetupError(`${name} names "${wrong}"; give networks or addresses, such as 10.1.0.0/16,fd00:1::/64`);
+function abuse(settings: ReadSettings): { email?: string; url?: string } {
+  const email = settings.optional('GPURENT_ABUSE_EMAIL');
+  const url = settings.optional('GPURENT_ABUSE_URL');
+  if (email !== undefined && !/^[^@\s<>"]+@[^@\s<>"]+$/.test(email))
+    settings.refuse('GPURENT_ABUSE_EMAIL', 'give one e-mail address');
+  return {
+    ...(email === undefined ? {} : { email }),
+    ...(url === undefined ? {} : { url: webAddress('GPURENT_ABUSE_URL', url) }),
+  };
 }
 
 function mail(environment: Record<string, string | undefined>, url: string | undefined): { mail?: SmtpSettings } {
@@ -221,10 +214,8 @@ function mail(environment: Record<string, string | undefined>, url: string | und
   return settings ? { mail: settings } : {};
 }
 
-function backups(folder: string, everyHours: string, keep: string): { backups?: BackupPlan } {
-  const everyMs = count('GPURENT_BACKUP_EVERY_HOURS', everyHours) * HOUR_MS;
-  const plan = { folder, everyMs, keep: count('GPURENT_BACKUP_KEEP', keep) };
-  return folder === '' ? {} : { backups: plan };
+function backups(folder: string | undefined, plan: Omit<BackupPlan, 'folder'>): { backups?: BackupPlan } {
+  return folder === undefined ? {} : { backups: { folder, ...plan } };
 }
 
 function payments(provider: string, environment: Record<string, string | undefined>): () => PaymentProvider {
@@ -261,36 +252,26 @@ function secretOf(name: string, file: string): string {
   }
 }
 
-function count(name: string, text: string): number {
-  if (!/^[1-9]\d{0,8}$/.test(text))
-    throw new SetupError(`${name} is "${text}"; give a whole number from 1 to 999999999`);
-  return Number(text);
-}
-
-function tlsSettings(get: (name: keyof typeof DEFAULTS) => string): TlsSettings {
-  const files = certificateFiles('GPURENT_TLS', get('GPURENT_TLS_CERTIFICATE_FILE'), get('GPURENT_TLS_KEY_FILE'));
-  const names = get('GPURENT_TLS_NAMES')
-    .split(',')
-    .map((name) => name.trim());
+function tlsSettings(settings: ReadSettings): TlsSettings {
+  const files = certificateFiles(
+    'GPURENT_TLS',
+    settings.text('GPURENT_TLS_CERTIFICATE_FILE'),
+    settings.text('GPURENT_TLS_KEY_FILE'),
+  );
+  const names = settings.list('GPURENT_TLS_NAMES', () => true, '');
   return {
-    http: speaksTls('GPURENT_HTTP_ADDRESS', get('GPURENT_HTTP_ADDRESS'), 'GPURENT_HTTP_TLS', get('GPURENT_HTTP_TLS')),
-    grpc: speaksTls('GPURENT_GRPC_ADDRESS', get('GPURENT_GRPC_ADDRESS'), 'GPURENT_GRPC_TLS', get('GPURENT_GRPC_TLS')),
+    http: speaksTls(settings, 'GPURENT_HTTP_ADDRESS', 'GPURENT_HTTP_TLS'),
+    grpc: speaksTls(settings, 'GPURENT_GRPC_ADDRESS', 'GPURENT_GRPC_TLS'),
     ...(files ? { files } : {}),
-    names: names.every((name) => name === '') ? [hostname(), 'localhost', '127.0.0.1'] : names,
+    names: names.length === 0 ? [hostname(), 'localhost', '127.0.0.1'] : names,
   };
 }
 
+const TLS_CHOICES = 'give auto (TLS unless the address is loopback), on or off';
+
 /** Returns whether a listener uses TLS. Plain text leaves this machine only if the setting is `off`. */
-function speaksTls(name: string, address: string, setting: string, value: string): boolean {
-  const { host } = parseAddress(name, address);
-  switch (value) {
-    case 'auto':
-      return !isLoopback(host);
-    case 'on':
-      return true;
-    case 'off':
-      return false;
-    default:
-      throw new SetupError(`${setting} is "${value}"; give auto (TLS unless the address is loopback), on or off`);
-  }
+function speaksTls(settings: ReadSettings, name: keyof typeof DEFAULTS, setting: keyof typeof DEFAULTS): boolean {
+  const { host } = parseAddress(name, settings.text(name));
+  const choice = settings.oneOf(setting, ['auto', 'on', 'off'], TLS_CHOICES);
+  return choice === 'auto' ? !isLoopback(host) : choice === 'on';
 }

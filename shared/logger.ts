@@ -11,6 +11,8 @@ export type LogFormat = 'json' | 'text';
 // oxlint-disable-next-line no-control-regex -- all but the tab and the end of a line
 const UNPRINTABLE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
 
+export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
+
 /** Reads the setting `name`; an empty value gives null. Throws SetupError. */
 export function parseLogFormat(name: string, value: string): LogFormat | null {
   if (value === '' || value === 'json' || value === 'text') return value || null;

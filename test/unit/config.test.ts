@@ -24,7 +24,7 @@ describe('the agent’s settings', () => {
     ['GPURENT_AGENT_METRICS_ADDRESS', '0.0.0.0:9464', /on loopback/],
     ['GPURENT_AGENT_METRICS_ADDRESS', '127.0.0.1:99999', /on loopback/],
     ['GPURENT_AGENT_VMS', 'xen', /give "kvm", "off", or, for trying out, "tcg"/],
-    ['GPURENT_AGENT_VM_STOP_SECONDS', '0', /give 1 to 999/],
+    ['GPURENT_AGENT_VM_STOP_SECONDS', '0', /from 1 to 999/],
     ['GPURENT_AGENT_LOG_FORMAT', 'xml', /"text" for people or "json"/],
     ['GPURENT_AGENT_PORTS', '1-2', /GPURENT_AGENT_PORTS is "1-2"/],
   ])('%s=%s is refused, saying what to give', (name, value, saying) => {
