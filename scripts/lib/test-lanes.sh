@@ -160,6 +160,7 @@ vm_tests() {
 }
 machine_tests() { # IMAGE PROJECT
   start_empty_dockerd docker-2
+  make_sample_image
   "keep_$1" && give_image "gpurent/$1:1" "$kept"
   export GPURENT_TEST_RELEASE=$test_release
   keepable_tests "$2" vitest "$2"

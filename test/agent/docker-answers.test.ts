@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { Engine } from '../../agent/runtime/docker/engine.js';
-import { inspectImage, isMadeHere, readImage } from '../../agent/runtime/docker/images/images.js';
+import { inspectImage, isMadeHere, isTakenFromHost, readImage } from '../../agent/runtime/docker/images/images.js';
 import type { StartRelay } from '../../agent/pulls/client.js';
 import { startFailureOf } from '../../agent/runtime/docker/containers/start-failure.js';
 import { ImagePuller } from '../../agent/runtime/docker/images/image-puller.js';
@@ -106,6 +106,17 @@ it('tells what was made here from what was pulled, whatever it is called while i
   expect(await isMadeHere(engine, 'team/app:1')).toBe(true);
   digests = [relayed, `team/app@${digest}`];
   expect(await isMadeHere(engine, 'team/app:1')).toBe(false);
+});
+
+it('takes what its owner has named from the host, also where Docker kept the digest of a registry', async () => {
+  const digest = `sha256:${'a1'.repeat(32)}`;
+  const { engine } = await engineThat((_, response) => {
+    response.end(JSON.stringify({ Id: digest, RepoTags: ['debian:12'], RepoDigests: [`debian@${digest}`] }));
+  });
+  expect(await isTakenFromHost(engine, ['debian:12'], 'debian:12')).toBe(true);
+  expect(await isTakenFromHost(engine, [digest], digest)).toBe(false);
+  expect(await isTakenFromHost(engine, ['debian:11'], 'debian:12')).toBe(false);
+  expect(await isTakenFromHost(engine, 'any', 'debian:12')).toBe(false);
 });
 
 it('gives nobody what another pull has just brought', async () => {

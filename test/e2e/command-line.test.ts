@@ -24,8 +24,10 @@ const SOCKET = `gpurent-test-${process.pid}`;
 const tmux = (...args: string[]) => execFileSync('tmux', ['-L', SOCKET, ...args], { env, encoding: 'utf8' });
 
 beforeAll(async () => {
-  real = await RealPlatform.start({ gpus: 2 });
-  renter = await RealRenter.on(real);
+  // README shows these names: scripts/record-cli.
+  const agentEnv = { GPURENT_AGENT_NAME: 'amber', GPURENT_AGENT_REGION: 'Frankfurt' };
+  real = await RealPlatform.start({ gpus: 2, agentEnv });
+  renter = await RealRenter.on(real, { name: 'Debian' });
   home = real.path('home');
   mkdirSync(join(home, '.ssh'), { recursive: true, mode: 0o700 });
   const PATH = `${real.path('npm/bin')}:${process.env['PATH'] ?? ''}`;
@@ -88,7 +90,7 @@ it('from npm install to a shell in three commands', async () => {
     '--gpus',
     '1',
     '--template',
-    'Sample',
+    'Debian',
     '--disk',
     '10',
     '--label',
@@ -146,7 +148,7 @@ function recorded(shown: string): string {
   const lines = shown.split('\n').map((line) => line.trimEnd());
   const from = lines.findIndex((line) => line.includes('gpurent deploy'));
   const to = lines.findIndex((line) => line.startsWith('code 0'));
-  return ['$ gpurent deploy --label asked', ...lines.slice(from + 1, to)].join('\n') + '\n';
+  return ['$ gpurent deploy --label fine-tune', ...lines.slice(from + 1, to)].join('\n') + '\n';
 }
 
 it.each([
@@ -159,7 +161,7 @@ it.each([
     const pane = `pane-${columns}`;
     tmux('new-session', '-d', '-x', String(columns), '-y', '40', '-s', pane, 'bash --norc');
     const enter = () => tmux('send-keys', '-t', pane, 'Enter');
-    tmux('send-keys', '-t', pane, `${before}gpurent deploy --label asked; echo "code $?"`, 'Enter');
+    tmux('send-keys', '-t', pane, `${before}gpurent deploy --label fine-tune; echo "code $?"`, 'Enter');
     if ((await renter.api.get<{ items: unknown[] }>('/v1/offers')).items.length > 1) {
       await shows(pane, 'Which GPUs');
       enter();
@@ -176,10 +178,10 @@ it.each([
       expect(tmux('capture-pane', '-p', '-e', '-t', pane)).not.toMatch(/\u001b\[3\dm/);
     }
     tmux('send-keys', '-t', pane, 'y');
-    await shows(pane, /asked is up in \d+ s/);
+    await shows(pane, /fine-tune is up in \d+ s/);
     await shows(pane, 'code 0');
     if (RECORDING !== undefined && name === 'a wide terminal') writeFileSync(RECORDING, recorded(screen(pane)));
-    expect(await gpurent('destroy', 'asked', '--yes', '--wait')).toMatchObject({ code: 0 });
+    expect(await gpurent('destroy', 'fine-tune', '--yes', '--wait')).toMatchObject({ code: 0 });
   },
   120_000,
 );

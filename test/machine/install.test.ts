@@ -13,6 +13,8 @@ const HEADERS = '-H "Content-Type: application/json"';
 const CONTROL_PLANE = 'gpurent-control-plane.service';
 const AGENT = 'gpurent-agent.service';
 const PROXY = 'gpurent-agent-proxy.service';
+/** The address of the operator's registry, as docs/air-gap.md has it. */
+const REGISTRY = '10.77.0.1';
 /** Of the database, from before there was an instance. */
 const BACKUP = '/var/lib/gpurent/before.db';
 
@@ -154,7 +156,7 @@ describe('a release, unpacked on a machine with Node and Docker,', () => {
     expect((await machine.attempt(`${install} --gpus nvidia`)).said).toContain('not enrolled yet');
     expect((await machine.attempt(`systemctl restart ${AGENT}`)).ok).toBe(false);
     await machine.sh(
-      `printf 'GPURENT_AGENT_PUBLIC_ADDRESS=127.0.0.1\\nGPURENT_AGENT_LOCAL_IMAGES=any\\n' >>/etc/gpurent/agent.conf`,
+      `printf 'GPURENT_AGENT_PUBLIC_ADDRESS=127.0.0.1\\nGPURENT_AGENT_LOCAL_IMAGES=any\\nGPURENT_AGENT_EGRESS_ALLOW=${REGISTRY}/32\\n' >>/etc/gpurent/agent.conf`,
     );
     const enroll = `--control-plane 127.0.0.1:8090 --token ${token}`;
     // The token is good for once, and is not shown before this host can be rented out.
@@ -270,6 +272,34 @@ describe('a release, unpacked on a machine with Node and Docker,', () => {
     const relays = () => machine.sh("ps -eo args | grep -c '[p]ulls/main.js' || true");
     await eventually('the end of the relay', async () => (await relays()) === '0', PATIENCE_MS);
   });
+});
+
+it('without a route out, an instance runs from the image of a registry of the operator', async () => {
+  expect(await machine.sh('ip route show default')).toBe('');
+  const image = `${REGISTRY}:5000/team/app:1`;
+  await machine.copy('/usr/bin/docker-registry', '/usr/local/bin');
+  await machine.sh(`
+    ip address add ${REGISTRY}/32 dev lo
+    mkdir -p /root/registry /etc/docker/certs.d/${REGISTRY}:5000
+    openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=registry -addext subjectAltName=IP:${REGISTRY} \
+      -keyout /root/registry/key.pem -out /root/registry/ca.pem 2>/dev/null
+    cp /root/registry/ca.pem /etc/docker/certs.d/${REGISTRY}:5000/ca.crt
+    echo '{"version":0.1,"log":{"accesslog":{"disabled":true}},"storage":{"filesystem":{"rootdirectory":"/root/registry/data"}},"http":{"addr":"${REGISTRY}:5000","tls":{"certificate":"/root/registry/ca.pem","key":"/root/registry/key.pem"}}}' >/root/registry/config.yml
+    systemd-run --quiet --unit registry docker-registry serve /root/registry/config.yml`);
+  await eventually('the registry', async () => (await machine.attempt(`curl -sk https://${REGISTRY}:5000/v2/`)).ok);
+  await machine.sh(`docker tag ${SAMPLE_IMAGE} ${image}; docker push --quiet ${image}; docker rmi ${image}`);
+  const { id } = await api<{ id: string }>(
+    'POST',
+    '/v1/operator/templates',
+    { name: 'Pulled', image, mode: ['ssh'] },
+    operator,
+  );
+  const pulled = await api<{ id: string }>('POST', '/v1/instances', { ...wanted, template_id: id });
+  const read = () => api<{ status: string; error_message: string | null }>('GET', `/v1/instances/${pulled.id}`);
+  await eventually('its instance', async () => (await read()).status !== 'creating', PATIENCE_MS);
+  expect(await read()).toMatchObject({ status: 'running', error_message: null });
+  await api('DELETE', `/v1/instances/${pulled.id}`);
+  await eventually('its end', async () => (await read()).status === 'destroyed', PATIENCE_MS);
 });
 
 describe('a workload is the same', () => {

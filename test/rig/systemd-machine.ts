@@ -23,7 +23,7 @@ export function releaseTarball(): string {
   return join(folder, name);
 }
 
-/** A machine of its own with systemd as its first process, and a Docker of its own. */
+/** A machine of its own with systemd as its first process, a Docker of its own, and no route out. */
 export class SystemdMachine {
   private constructor(private readonly name: string) {}
 
@@ -123,6 +123,7 @@ export class SystemdMachine {
         ),
       BOOT_MS,
     );
+    await this.sh('ip route delete default');
   }
 }
 

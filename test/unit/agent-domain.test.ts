@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import { egressMbit, ipv4Rules } from '../../agent/domain/egress.js';
 import { nameOfReport } from '../../agent/domain/ended-run.js';
 import { wasKilledBy } from '../../agent/domain/exit.js';
-import { isRentedOut } from '../../agent/domain/local-images.js';
 import { candidatePorts, publishPorts } from '../../agent/domain/ports.js';
 import { capacityOf, freeSubnets, networkOf, overlap, parseSubnet } from '../../agent/domain/subnets.js';
 import { graceOf } from '../../agent/domain/stop-grace.js';
@@ -228,15 +227,6 @@ describe('a run that is down after an outage', () => {
     expect(wasKilledBy({ from: 200_000, to: 199_999 }, ended(5))).toBe(true);
     expect(wasKilledBy({ from: 200_000, to: 200_000 }, ended(5))).toBe(false);
   });
-});
-
-it('images of the host are rented out by exactly the names that its owner has given', () => {
-  expect(isRentedOut('any', 'x')).toBe(true);
-  expect([isRentedOut(['a', 'b'], 'b'), isRentedOut(['a', 'b'], 'c'), isRentedOut([], 'a')]).toEqual([
-    true,
-    false,
-    false,
-  ]);
 });
 
 it('a stop gives a thirtieth of the run as its grace, within what its kind gives', () => {

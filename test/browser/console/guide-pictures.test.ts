@@ -132,6 +132,10 @@ describe.skipIf(FOLDER === undefined)('the pictures of README and guides', () =>
   }
 
   it('for renters', async () => {
+    const market = await open(renter, '/market');
+    await market.page.getByText('amber').first().waitFor();
+    await picture(market, 'market', 860);
+
     const deploying = await open(renter, `/deploy?offer=${offers[0]}&template=${template}`);
     await deploying.page.getByLabel('Label', { exact: true }).fill('train');
     await deploying.page.getByLabel('Size in GB', { exact: true }).fill('200');

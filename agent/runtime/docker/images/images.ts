@@ -1,7 +1,7 @@
 import type Docker from 'dockerode';
 import type { PulledImage } from '../../../../shared/gen/gpurent/agent/v1/agent.js';
 import { Failure } from '../../../domain/failure.js';
-import { isRentedOut, type LocalImages } from '../../../domain/local-images.js';
+import type { LocalImages } from '../../../domain/local-images.js';
 import { requirementsOf } from '../../../domain/nvidia-requirement.js';
 import { DEADLINE_MS, imageOf, statusOf, type Engine } from '../engine.js';
 import type { ImageCache } from './image-cache.js';
@@ -27,18 +27,31 @@ export interface ImageDefaults {
 const DEFAULT_REGISTRY = /^(docker\.io\/)?(library\/)?/;
 
 /**
- * Returns whether the host owner made an image. It must have exactly this name: an ID, or the beginning of one, could
- * name any image of the host. An image with a registry's digest was not made here; digests that contain a relay's
- * address, as during a pull, do not count.
+ * Returns whether renters get the host's own copy of an image, without a question to its registry: the owner has named it in the
+ * list, or rents out any image that was made here.
+ */
+export async function isTakenFromHost(engine: Engine, local: LocalImages, name: string): Promise<boolean> {
+  if (name.startsWith(OWN_IMAGES) || local === 'any') return isMadeHere(engine, name);
+  return local.includes(name) && (await inspectTagged(engine, name)) !== undefined;
+}
+
+/**
+ * Returns whether the host owner made an image. An image with a registry's digest was not made here; digests that contain a
+ * relay's address, as during a pull, do not count.
  */
 export async function isMadeHere(engine: Engine, name: string): Promise<boolean> {
-  // Another renter's image, whose pull is under way or was interrupted.
-  if (isRelayed(withTag(name))) return false;
-  const image = await inspectImage(engine, name);
+  const image = await inspectTagged(engine, name);
   if (!image) return false;
-  const digests = ((image.RepoDigests as string[] | null) ?? []).filter((digest) => !isRelayed(digest));
-  if (digests.length > 0) return false;
-  return ((image.RepoTags as string[] | null) ?? []).includes(withTag(name).replace(DEFAULT_REGISTRY, ''));
+  return ((image.RepoDigests as string[] | null) ?? []).every((digest) => isRelayed(digest));
+}
+
+/** Reads an image that has exactly this name: an ID, or the beginning of one, could name any image of the host. */
+async function inspectTagged(engine: Engine, name: string): Promise<Docker.ImageInspectInfo | undefined> {
+  // Another renter's image, whose pull is under way or was interrupted.
+  if (isRelayed(withTag(name))) return undefined;
+  const image = await inspectImage(engine, name);
+  const tags = (image?.RepoTags as string[] | null | undefined) ?? [];
+  return tags.includes(withTag(name).replace(DEFAULT_REGISTRY, '')) ? image : undefined;
 }
 
 export interface LocalImage {
@@ -61,8 +74,8 @@ export class Images {
   ) {}
 
   /**
-   * Pulls the image through the cache, which makes room first and records the image. An image that the host owner made
-   * and rents out is used as it is. Any other image is requested from its registry even if the host has it, because
+   * Pulls the image through the cache, which makes room first and records the image. An image of the host that its
+   * owner rents out is used as it is. Any other image is requested from its registry even if the host has it, because
    * another renter's password can have brought it here. Throws Failure IMAGE_UNAVAILABLE with the reason.
    */
   async fetch(order: ImageOrder): Promise<LocalImage> {
@@ -70,7 +83,8 @@ export class Images {
     if (spec.image.startsWith(OWN_IMAGES))
       throw new Failure('IMAGE_UNAVAILABLE', `the image ${spec.image} is this host's own, and is not rented out`);
     await this.cache.collect();
-    if (await this.isLocal(spec.image)) return requireNamed(this.engine, spec.image, spec.image);
+    if (await isTakenFromHost(this.engine, this.local, spec.image))
+      return requireNamed(this.engine, spec.image, spec.image);
     // The cache must not remove the host's copy meanwhile.
     const before = await readImage(this.engine, pulledName(spec.image));
     if (before) await this.cache.used(before.id);
@@ -92,16 +106,11 @@ export class Images {
   }
 
   private async find(name: string): Promise<LocalImage> {
-    if (await this.isLocal(name)) return requireNamed(this.engine, name, name);
+    if (await isTakenFromHost(this.engine, this.local, name)) return requireNamed(this.engine, name, name);
     const local = pulledName(name);
     const image = await requireNamed(this.engine, local, name);
     const digest = name.includes('@') ? undefined : await this.cache.digestOf(image.id, local);
     return digest === undefined ? image : { ...image, reference: `${name}@${digest}` };
-  }
-
-  private async isLocal(name: string): Promise<boolean> {
-    const isOffered = name.startsWith(OWN_IMAGES) || isRentedOut(this.local, name);
-    return isOffered && isMadeHere(this.engine, name);
   }
 }
 
