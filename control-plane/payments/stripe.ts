@@ -39,6 +39,8 @@ export interface StripeSettings {
 }
 
 const MICRO_PER_CENT = 10_000;
+/** The largest amount that Stripe charges at once, in cents. */
+const MOST_CENTS = 99_999_999;
 const TIMEOUT_MS = 10_000;
 /** The largest page that Stripe returns. */
 const PAYOUT_PAGE = 100;
@@ -211,10 +213,10 @@ function eventOf(event: Stripe.Event): PaymentEvent | undefined {
     case 'charge.dispute.created':
     case 'charge.dispute.updated':
     case 'charge.dispute.closed': {
-      const { id, payment_intent, amount, status } = event.data.object;
+      const { id, payment_intent, status } = event.data.object;
       const state = stateOf(status);
       if (!payment_intent || state === undefined) return undefined;
-      const amountMicro = microOf('amount', amount);
+      const amountMicro = disputedMicro(event.data.object);
       const ids = { paymentId: idOf('payment_intent', payment_intent), disputeId: idOf('id', id) };
       return { kind: 'dispute', ...ids, state, amountMicro, at: madeAt(event) };
     }
@@ -243,6 +245,19 @@ function stateOf(status: string): 'open' | 'won' | 'lost' | undefined {
   }
 }
 
+/**
+ * Returns the disputed amount. A bank can state it in another currency: then it is what Stripe has taken in US dollars, or, while
+ * Stripe has taken nothing in US dollars, the most that a payment can be; the ledger takes back no more than was paid.
+ */
+function disputedMicro({ amount, currency, balance_transactions }: Stripe.Dispute): number {
+  if (currency === 'usd') return microOf('amount', amount);
+  const moves = Array.isArray(balance_transactions) ? balance_transactions : [];
+  const taken = moves
+    .filter((move) => move.currency === 'usd' && move.amount < 0)
+    .reduce((sum, move) => sum - move.amount, 0);
+  return microOf('balance_transactions', taken || MOST_CENTS);
+}
+
 const ENTRY_KINDS: Readonly<Record<string, PayoutEntry['kind']>> = {
   charge: 'payment',
   refund: 'refund',
@@ -251,7 +266,10 @@ const ENTRY_KINDS: Readonly<Record<string, PayoutEntry['kind']>> = {
   dispute_reversal: 'dispute',
 };
 
-function entryOf({ id, reporting_category, amount, fee, source }: Stripe.BalanceTransaction): PayoutEntry {
+/** Refuses with VALIDATION_FAILED an entry that is not in US dollars. */
+function entryOf({ id, reporting_category, amount, currency, fee, source }: Stripe.BalanceTransaction): PayoutEntry {
+  if (currency !== 'usd')
+    throw invalidField('id', `is a payout in ${currency}: only payouts in US dollars can be compared with the ledger`);
   const its =
     typeof source === 'object' ? (source as { id?: string; payment_intent?: unknown } | null) : { id: source };
   const intent = its?.payment_intent;
@@ -293,10 +311,9 @@ function organizationIn(metadata: unknown): string | undefined {
 
 /** Converts cents to micro-dollars. Refuses with VALIDATION_FAILED if it is not an amount. */
 function microOf(field: string, cents: unknown): number {
-  const micro = Number.isSafeInteger(cents) ? (cents as number) * MICRO_PER_CENT : NaN;
-  if (!Number.isSafeInteger(micro) || micro < 0)
-    throw invalidField(`data.object.${field}`, 'must be a whole number of cents, at least 0');
-  return micro;
+  if (Number.isSafeInteger(cents) && (cents as number) >= 0 && (cents as number) <= MOST_CENTS)
+    return (cents as number) * MICRO_PER_CENT;
+  throw invalidField(`data.object.${field}`, `must be a whole number of cents from 0 to ${MOST_CENTS}`);
 }
 
 /** Returns when Stripe made the event, in milliseconds since 1970 UTC. Refuses with VALIDATION_FAILED if it is not a time. */

@@ -172,7 +172,7 @@ describe('A payout of Stripe', () => {
     const of = (name: string) => ({ id: `x_${name}`, payment_intent: `pi_${name}` });
     for (const name of ['a', 'b', 'c']) await paid(renter, `pi_${name}`, 20);
     await tell('refund.created', { ...of('a'), currency: 'usd', amount: 500, status: 'pending' });
-    await tell('charge.dispute.created', { ...of('b'), amount: 2_000, status: 'needs_response' });
+    await tell('charge.dispute.created', { ...of('b'), currency: 'usd', amount: 2_000, status: 'needs_response' });
     stripe.payouts.set('po_1', [
       moved('payout', -100, null),
       moved('charge', 20, of('a')),
@@ -202,7 +202,7 @@ describe('A payout of Stripe', () => {
       amount_micro: 20 * DOLLAR,
       fee_micro: 590_000,
     });
-    await tell('charge.dispute.closed', { ...of('b'), amount: 2_000, status: 'lost' });
+    await tell('charge.dispute.closed', { ...of('b'), currency: 'usd', amount: 2_000, status: 'lost' });
     const after = await test.operator.get<{ items: object[] }>('/v1/operator/payouts/po_1/entries');
     expect(after.items[5]).toMatchObject({ kind: 'dispute', in_ledger: true });
     const { items: payments } = await test.operator.get<{ items: object[] }>('/v1/operator/payments?limit=3');
@@ -228,6 +228,9 @@ describe('A payout of Stripe', () => {
     expect(few.items).toEqual(first.items.slice(0, 7));
     const strange = await test.operator.request('GET', `${path}?cursor=txn_nothing`);
     expect(strange).toMatchObject({ status: 422, body: { details: [{ path: 'cursor' }] } });
+    stripe.payouts.set('po_euro', [{ ...moved('charge', 20, null), currency: 'eur' }]);
+    const euro = await test.operator.request('GET', '/v1/operator/payouts/po_euro/entries');
+    expect(euro).toMatchObject({ status: 422, body: { message: expect.stringContaining('US dollars') as string } });
     const unknown = await test.operator.request('GET', '/v1/operator/payouts/po_3/entries');
     expect(unknown).toMatchObject({ status: 404, body: { code: 'NOT_FOUND' } });
   });

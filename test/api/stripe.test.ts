@@ -332,6 +332,34 @@ describe('a payment', () => {
     );
   });
 
+  it.each([
+    [
+      'what Stripe has taken in dollars',
+      [
+        { currency: 'usd', amount: -500 },
+        { currency: 'jpy', amount: -9 },
+      ],
+      15,
+    ],
+    ['the whole payment while Stripe has taken no dollars', [], 0],
+  ])('that is lost in another currency is debited by %s', async (_, balance_transactions, left) => {
+    const renter = await test.renter(0);
+    const payment = paymentOf(renter, 20);
+    const dispute = { ...payment.lost[1], currency: 'jpy', amount: 1_000, balance_transactions };
+    await heard(payment.completed);
+    await heard(['charge.dispute.closed', dispute]);
+    expect((await balance(renter)).balance_micro).toBe(left * DOLLAR);
+  });
+
+  it('of more than Stripe charges at once is refused, and changes nothing', async () => {
+    const renter = await test.renter(0);
+    const before = test.dump();
+    expect(await tell(...paymentOf(renter, 1_000_000).completed)).toMatchObject({ status: 422 });
+    expect(test.dump()).toEqual(before);
+    await heard(paymentOf(renter, 999_999).completed);
+    expect((await balance(renter)).balance_micro).toBe(999_999 * DOLLAR);
+  });
+
   it('is not frozen by an inquiry, but by the dispute that it becomes', async () => {
     const renter = await test.renter(0);
     const payment = paymentOf(renter, 20);

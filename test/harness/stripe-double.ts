@@ -24,6 +24,8 @@ export interface BalanceTransaction {
   type: string;
   reporting_category: string;
   amount: number;
+  /** US dollars if absent. */
+  currency?: string;
   fee: number;
   source: object | string | null;
 }
@@ -127,7 +129,7 @@ export class StripeDouble {
     const all = this.payouts.get(asked.get('payout') ?? '');
     if (!all || asked.get('expand[0]') !== 'data.source') return undefined;
     const from = all.findIndex(({ id }) => id === asked.get('starting_after')) + 1;
-    const data = all.slice(from, from + Number(asked.get('limit')));
+    const data = all.slice(from, from + Number(asked.get('limit'))).map((entry) => ({ currency: 'usd', ...entry }));
     return { object: 'list', url: '/v1/balance_transactions', data, has_more: from + data.length < all.length };
   }
 

@@ -9,6 +9,11 @@ import { amend } from './transitions.js';
 
 export type CommandRow = Row<'commands'>;
 
+/** How many commands of an instance are kept: so many that change its workload, and so many that change its access. */
+export const COMMANDS_KEPT = 50;
+/** Most that one new command deletes: an earlier release has kept them all. */
+const MOST_DROPPED = 10;
+
 /**
  * Records a command in the transaction of the state change that it belongs to, and closes the earlier command of the instance. After
  * the commit a worker sends it until the host has answered (API rules 28 and 29).
@@ -60,9 +65,31 @@ function insertCommand(
   };
   closeOpenCommand(tx, { id: order.instance_id, machine_id: order.machine_id });
   tx.run(insertRow('commands', command));
+  dropOldest(tx, command);
   tx.nudge('dispatch');
   return command;
 }
+
+/** Deletes the oldest commands of an instance that are of the same sort as a new one: a renter could add them for ever. */
+function dropOldest(tx: Tx, { instance_id, machine_id, kind }: CommandRow): void {
+  tx.run((kind === 'access' ? accessBeyond : changesBeyond)({ instance_id, machine_id }));
+}
+
+const beyond = (comparison: '=' | '<>') =>
+  compileOnce(({ instance_id, machine_id }: Pick<CommandRow, 'instance_id' | 'machine_id'>) => {
+    const oldest = query
+      .selectFrom('commands')
+      .select('id')
+      .where('machine_id', '=', machine_id)
+      .where('instance_id', '=', instance_id)
+      .where('kind', comparison, sql.lit('access'))
+      .orderBy('sequence', 'desc')
+      .limit(sql.lit(MOST_DROPPED))
+      .offset(sql.lit(COMMANDS_KEPT));
+    return query.deleteFrom('commands').where('id', 'in', oldest);
+  });
+const accessBeyond = beyond('=');
+const changesBeyond = beyond('<>');
 
 /** Closes the open command of an instance, because a newer one replaces it or nothing is wanted any more. */
 export function closeOpenCommand(tx: Tx, { id, machine_id }: Pick<Instance, 'id' | 'machine_id'>): void {
