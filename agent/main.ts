@@ -61,6 +61,7 @@ program
     const config = parseConfig(readEnvironment(), options);
     const identity = loadIdentity(config.stateDir);
     const logger = createLogger('agent', config.logLevel, config.logFormat);
+    logger.info({ version: VERSION, node: process.version }, 'the agent starts');
     const self = [process.execPath, fileURLToPath(import.meta.url), 'carry-out'];
     const agent = await createAgent(config, identity, logger, isolatedBy(self));
     try {

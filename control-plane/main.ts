@@ -33,6 +33,7 @@ program
   .action(async () => {
     const config = { ...parseConfig(readEnvironment()), consoleFolder: CONSOLE_FOLDER };
     const logger = createLogger('control-plane', config.logLevel, config.logFormat);
+    logger.info({ version: VERSION, node: process.version }, 'the control plane starts');
     const controlPlane = createControlPlane(config, logger);
     try {
       const addresses = await controlPlane.start();

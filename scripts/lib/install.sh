@@ -62,7 +62,7 @@ check_settings() {
 # install_release PROGRAM: copies this release to its place under $prefix. The running program uses the old release until its
 # restart, and the other program of this machine keeps its own. Files that are already there and equal stay as they are.
 install_release() {
-  version=$("$node" -p "require('$release/package.json').version")
+  version=$("$node" -p "require('$release/dist/build.json').version")
   local target=$prefix/$version
   begin_step "copying the release to $target"
   if [ "$release" != "$target" ] && ! diff -rq --no-dereference "$release" "$target" >/dev/null 2>&1; then

@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { VERSION } from '../../shared/version.js';
 import { query } from '../../control-plane/store/sql.js';
 import { TestControlPlane } from '../harness/control-plane.js';
 
@@ -10,6 +11,10 @@ beforeAll(async () => {
 afterAll(() => test.stop());
 
 const ask = (path: string) => test.api.request<{ code?: string; message?: string }>('GET', path);
+
+it('liveness names the version', async () => {
+  expect(await ask('/healthz')).toMatchObject({ status: 200, body: { status: 'ok', version: VERSION } });
+});
 
 it('readiness is that of the database, and is found out at most once a second', async () => {
   expect((await ask('/readyz')).status).toBe(200);

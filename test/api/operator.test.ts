@@ -1,3 +1,4 @@
+import semver from 'semver';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { HOUR_MS } from '../../shared/time.js';
 import type { InstanceBody } from '../harness/api-client.js';
@@ -196,7 +197,9 @@ it('released GPUs can be rented by others, and then a start says so', async () =
 });
 
 it('tells which agents are older than the control plane', async () => {
-  const claims = { old: '0.0.9', early: `${VERSION}-rc.1`, new: '99.0.0', same: VERSION, odd: 'of today' };
+  const early = `${semver.coerce(VERSION)?.version}-alpha.10`;
+  const built = `${VERSION}+0badc0de`;
+  const claims = { old: '0.0.9', early, new: '99.0.0', same: VERSION, built, odd: 'of today' };
   for (const [name, agentVersion] of Object.entries(claims)) await (await test.host({ name })).claim({ agentVersion });
   const named = async (outdated: boolean) =>
     (
@@ -207,5 +210,5 @@ it('tells which agents are older than the control plane', async () => {
       .filter(({ name }) => name in claims)
       .map(({ name, upgrade_to }): [string, string | null] => [name, upgrade_to]);
   expect(new Map(await named(true))).toEqual(new Map(['old', 'early'].map((name) => [name, VERSION])));
-  expect(new Map(await named(false))).toEqual(new Map(['new', 'same', 'odd'].map((name) => [name, null])));
+  expect(new Map(await named(false))).toEqual(new Map(['new', 'same', 'built', 'odd'].map((name) => [name, null])));
 });

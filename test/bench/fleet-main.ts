@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { WorkloadState } from '../../shared/gen/gpurent/agent/v1/agent.js';
 import { NOTHING } from '../../shared/observation.js';
+import { VERSION } from '../../shared/version.js';
 import type { FleetFile, FleetOrder, FleetReport } from './fleet.js';
 import { encodeMessage, LightHost, type FleetTarget } from './light-host.js';
 
@@ -28,7 +29,7 @@ const hosts = file.hosts.map(({ certificate, inventory, run }) => {
   });
   const state = { gpuUuids: [], diskGb: 10, origin: '' };
   const hello = () => {
-    const about = { protocolMin: 1, protocolMax: 2, agentVersion: '0.2.0', bootId: 'bench', inventory };
+    const about = { protocolMin: 1, protocolMax: 2, agentVersion: VERSION, bootId: 'bench', inventory };
     const instances = run ? [{ ...run, ...state, observation: observation() }] : [];
     const rest = {
       instances,

@@ -16,8 +16,8 @@ describe('a release that is installed', () => {
     folder = mkdtempSync(join(tmpdir(), 'gpurent-install-'));
     release = join(folder, 'release');
     installed = join(folder, 'opt/1.2.3');
-    mkdirSync(join(release, 'docs'), { recursive: true });
-    writeFileSync(join(release, 'package.json'), '{"version": "1.2.3"}');
+    for (const name of ['docs', 'dist']) mkdirSync(join(release, name), { recursive: true });
+    writeFileSync(join(release, 'dist/build.json'), '{"version": "1.2.3"}');
     writeFileSync(join(release, 'docs/guide.md'), 'as released');
     install();
   });

@@ -1,5 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import semver from 'semver';
 
 const FIXTURES = fileURLToPath(new URL('../fixtures/', import.meta.url));
 
@@ -11,4 +12,4 @@ export function leftBy(release: string, file: 'journal.db' | 'openapi.json' | 's
 /** The versions of all releases, such as `0.1.0`, the oldest first. */
 export const RELEASES: readonly string[] = readdirSync(FIXTURES)
   .flatMap((name) => (name.startsWith('release-') ? [name.slice('release-'.length)] : []))
-  .sort((one, other) => one.localeCompare(other, 'en', { numeric: true }));
+  .sort(semver.compare);

@@ -1,4 +1,5 @@
 import { basename } from 'node:path';
+import semver from 'semver';
 import { expect } from 'vitest';
 import { eventually } from '../../scripts/eventually.js';
 import { VERSION } from '../../shared/version.js';
@@ -8,7 +9,7 @@ import { type GuideWalk, type OpenBlock, type Placeholders, Reader } from '../ri
 import { type SystemdMachine, releaseTarball } from '../rig/systemd-machine.js';
 
 /** What the guides call the release. */
-export const RELEASE_NAME = `gpurent-${VERSION}-linux-x64`;
+export const RELEASE_NAME = `gpurent-${semver.coerce(VERSION)?.version}-linux-x64`;
 const PATIENCE_MS = 180_000;
 /** `docker pull` finds no registry on the test's machine: this image is called as the one that the guide names. */
 const IMAGE_OF_GUIDE = 'debian:12';

@@ -2,7 +2,7 @@ import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema, RouteOptions } from 'fastify';
 import { Type, type TSchema } from 'typebox';
-import { VERSION } from '../../../shared/version.js';
+import { manifest } from '../../../shared/version.js';
 import type { App } from '../../services/parts/parts.js';
 import { SESSION_COOKIE } from '../access/cookies.js';
 import { describeDeprecation } from '../schema/deprecations.js';
@@ -77,7 +77,7 @@ export async function documentApi(app: FastifyInstance, abuse: App['abuse']): Pr
       openapi: '3.1.0',
       info: {
         title: 'gpurent',
-        version: VERSION,
+        version: manifest.version,
         description: DESCRIPTION,
         contact: { name: 'The operator of this marketplace', ...abuse },
         license: { name: 'Apache License 2.0', identifier: 'Apache-2.0' },

@@ -1,12 +1,13 @@
 import { Type } from 'typebox';
+import { VERSION } from '../../../shared/version.js';
 import { Refusal } from '../../domain/refusal.js';
 import { Readiness } from '../../services/system/readiness.js';
 import { PUBLIC } from '../access/policy.js';
-import { choice } from '../schema/schemas.js';
+import { choice, text } from '../schema/schemas.js';
 import type { Routes } from './routes.js';
 
-const Health = Type.Object({ status: choice(['ok'], 'The check has passed') });
-const response = { 200: Health };
+const status = choice(['ok'], 'The check has passed');
+const version = Type.Optional(text('The version of the control plane, such as 0.3.0'));
 
 export const healthRoutes: Routes = (app, platform) => {
   const readiness = new Readiness(platform);
@@ -15,11 +16,13 @@ export const healthRoutes: Routes = (app, platform) => {
     '/healthz',
     {
       config: { policy: PUBLIC, readsNothing: true },
-      schema: { operationId: 'getHealth', summary: 'Check that the process answers', response },
+      schema: {
+        operationId: 'getHealth',
+        summary: 'Check that the process answers',
+        response: { 200: Type.Object({ status, version }) },
+      },
     },
-    () => ({
-      status: 'ok' as const,
-    }),
+    () => ({ status: 'ok' as const, version: VERSION }),
   );
 
   app.get(
@@ -29,7 +32,7 @@ export const healthRoutes: Routes = (app, platform) => {
       schema: {
         operationId: 'getReadiness',
         summary: 'Check that the process can write its database',
-        response,
+        response: { 200: Type.Object({ status }) },
       },
     },
     (request) => {
