@@ -25,11 +25,13 @@ interface Link {
 
 /** The relative links of a document, without what stands in blocks of code. */
 function linksIn(file: string, text: string): Link[] {
+  // A change becomes a part of CHANGELOG.md, and links from there.
+  const folder = /^changes\/(?!README)/.test(file) ? '.' : dirname(file);
   const prose = text.replace(/^```[^]*?^```/gm, '');
   return [...prose.matchAll(/\[([^\]\n]*)\]\((?![a-z]+:)([^)#\s]*)(?:#([^)\s]*))?\)/g)].map(
     ([, label = '', path = '', anchor = '']) => ({
       text: label,
-      target: path === '' ? file : normalize(join(dirname(file), path)),
+      target: path === '' ? file : normalize(join(folder, path)),
       anchor,
     }),
   );
