@@ -167,6 +167,16 @@ it.each([
   expect(keyOf(instanceId)).toBeNull();
 });
 
+it('an adoption keeps the kind: a container is no virtual machine', async () => {
+  const { found, path } = await unheardOf((truth) => sealOrigin(encryption(), truth));
+  const template_id = await test.template({ name: 'Machine', kind: 'vm' });
+  const refused = await test.operator.request<{ message: string }>('POST', path, { template_id });
+  expect(refused).toMatchObject({ status: 422, body: { code: 'VALIDATION_FAILED' } });
+  expect(refused.body.message).toContain('the workload is a container; choose a template of that kind');
+  const { items } = await test.operator.get<{ items: { id: unknown }[] }>('/v1/operator/quarantine');
+  expect(items.map(({ id }) => id)).toContain(found?.['id']);
+});
+
 it('a stopped one takes its access with the next start', async () => {
   const { agent, instanceId, path } = await unheardOf((truth) => sealOrigin(encryption(), truth), 'STOPPED');
   const adopted = await test.operator.post<InstanceBody & { access_token: string }>(path, { label: 'other' });

@@ -50,7 +50,7 @@ const FOUND_STOPPED = { kind: 'stopped', message: 'the workload is down on its h
  * never destroyed by one, and a schedule is lost. If the workload has an origin, the host gets a new access token, because
  * nobody knows the earlier one. Refuses with QUARANTINE_NOT_FOUND, ORGANIZATION_NOT_FOUND, TEMPLATE_NOT_FOUND, like
  * {@link checkTemplate}, with OFFER_NOT_FOUND, CAPACITY_UNAVAILABLE, HOST_UNREACHABLE, INVALID_STATE, and with
- * VALIDATION_FAILED for an offer of another size or a disk that does not fit.
+ * VALIDATION_FAILED for a template of another kind, an offer of another size or a disk that does not fit.
  */
 export function adopt(platform: Platform, operator: Operator, id: string, given: Adoption): InstanceDetails {
   return platform.store.transact((tx) => {
@@ -61,6 +61,7 @@ export function adopt(platform: Platform, operator: Operator, id: string, given:
     const organization = getOrganization(tx, request.organization_id);
     const template = findTemplate(tx, organization.id, request.template_id);
     checkTemplate(template, organization.id);
+    checkKind(tx, template, origin);
     const present = describeOffer(platform, tx, findOfferOf(tx, workload.machine_id, request.offer_id));
     const offer = given.offer_id === undefined && origin ? { ...present, ...pricesOf(origin) } : present;
     const gpus = gpusHeld(tx, id);
@@ -136,6 +137,14 @@ function checkAdoptable(platform: Platform, tx: Tx, workload: Row<'quarantine'>)
   if (findInstance(tx, id)) {
     throw new Refusal('INVALID_STATE', 'an instance with this id exists on another machine; remove this workload');
   }
+}
+
+/** Refuses a virtual machine for a container, and the reverse. Without an origin, nobody knows what the workload is. */
+function checkKind(tx: Tx, { kind }: Pick<Row<'templates'>, 'kind'>, origin: Origin | undefined): void {
+  const deployed = origin && tx.get(rowById('templates', origin.template_id));
+  if (!deployed || deployed.kind === kind) return;
+  const its = deployed.kind === 'vm' ? 'virtual machine' : 'container';
+  throw invalidField('template_id', `the workload is a ${its}; choose a template of that kind`);
 }
 
 function findOfferOf(tx: Tx, machineId: string, id: string): Row<'offers'> {
