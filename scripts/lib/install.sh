@@ -38,6 +38,13 @@ require_system() {
   [ -d /run/systemd/system ] || die 'this machine does not use systemd: run "node dist/bundle/control-plane.js serve" or "node dist/bundle/agent.js run" by another service manager'
 }
 
+# Refuses a machine that the control plane would refuse at its enrollment.
+require_architecture() {
+  local arch
+  arch=$(uname -m)
+  [ "$arch" = x86_64 ] || die "this machine is $arch, but hosts are x86_64: nothing was changed"
+}
+
 # Sets `node` to the path of a Node that can run this release.
 require_node() {
   node=$(command -v node) || die "Node is needed, one of $(sed -n 's/.*"node": "\([^"]*\)".*/\1/p' "$release/package.json"): https://nodejs.org"

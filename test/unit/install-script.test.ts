@@ -27,6 +27,12 @@ it('a long step says that it goes on, at least every five seconds, and nothing o
   expect(readFileSync(LIBRARY, 'utf8')).toContain('while sleep 4 ');
 });
 
+it('only x86_64 machines become hosts; others are told what they are', () => {
+  const on = (arch: string) => bash(`uname() { echo ${arch}; }; (require_architecture) || true; say checked`);
+  expect(on('x86_64')).toBe('checked\n');
+  expect(on('aarch64')).toBe('this machine is aarch64, but hosts are x86_64: nothing was changed\nchecked\n');
+});
+
 describe('a removal', () => {
   const put = (name: string) => {
     const path = join(folder, name);

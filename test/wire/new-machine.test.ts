@@ -124,3 +124,14 @@ it('what a machine leaves is told by its containers, at most twenty by name, wit
   expect(ofB?.what).toMatch(/machine B, .*other \(down\)$/);
   expect(ofB?.advice).toContain('docker ps --all --quiet --filter label=gpurent.host=B');
 });
+
+it('a host that is not x86_64 is refused with the reason, and its token stays unused', async () => {
+  const token = await test.enrollmentToken();
+  const enrollment = { controlPlane: test.grpcAddress, token };
+  const from = (arch: string, stateDir = newFolder()) =>
+    enroll(stateDir, enrollment, { inventory: { ...INVENTORY, arch, gpus: [] }, earlier: [] });
+  for (const arch of ['arm64', 'X86_64', ''])
+    await expect(from(arch)).rejects.toThrow(`inventory.arch: is "${arch}", but hosts are x86_64`);
+  const { hostId } = await from('x86_64');
+  await remove(hostId);
+});

@@ -155,6 +155,7 @@ function hostFor(platform: Platform, newcomer: Newcomer): string {
   validateInventory(inventory);
   validateNames(inventory);
   validateEarlierHosts(earlier);
+  requireArchitecture(inventory.arch);
   const known = platform.store.transact((tx) => {
     const { machine_id } = findToken(tx, token);
     if (machine_id === null && hostId === '') requireNewMachine(platform, tx, idsOf(earlier));
@@ -166,6 +167,15 @@ function hostFor(platform: Platform, newcomer: Newcomer): string {
       `this token is not for machine ${hostId}; ask the operator for a token of that machine, or, if it was removed, enroll with --new instead of --again`,
     );
   return known ?? platform.ids.uuid();
+}
+
+/** Refuses with VALIDATION_FAILED a host for whose processor there is no agent; its token stays unused. */
+function requireArchitecture(arch: string): void {
+  if (arch !== 'x86_64')
+    throw invalidField(
+      'inventory.arch',
+      `is "${arch}", but hosts are x86_64: enroll a machine with an x86_64 processor`,
+    );
 }
 
 function idsOf(earlier: readonly EarlierHost[]): string[] {
