@@ -82,6 +82,25 @@ make_prometheus() {
   remove_tree "$tree"
 }
 
+# The program Caddy, which needs no other file.
+make_caddy() { # FILE
+  local work
+  work=$(mktemp -d)
+  (cd "$work" && apt-get -qq -o APT::Sandbox::User= download caddy && dpkg-deb -x caddy_*.deb tree) >&2 </dev/null ||
+    die 'Debian’s package caddy cannot be fetched'
+  cp "$work/tree/usr/bin/caddy" "$1"
+  rm -r "$work"
+}
+
+# The image of the control plane, for this machine's processor. Its compiled parts are kept; the program in it is of these sources.
+control_plane_image=$local_dir/test-image/control-plane.tar
+make_control_plane_image() {
+  local made
+  rm -rf "$(dirname "$control_plane_image")"
+  made=$("$root/scripts/build-image" --kept --arch "$(dpkg --print-architecture)" "$(dirname "$control_plane_image")")
+  mv "$made" "$control_plane_image"
+}
+
 make_vm_runner() { "$root/scripts/build-vm-runner" --to "$1"; }
 # A release that is signed with a key of the tests, and verified as a user would verify it.
 # make_release FOLDER [--kept]
@@ -103,6 +122,7 @@ keep_debian() { keep debian make_debian "$root/test/images/app.py"; }
 keep_vm_runner() { keep vm-runner make_vm_runner "$root/scripts/build-vm-runner" "$root/agent/vm-runner/runner"; }
 keep_vm_disks() { keep vm-disks make_vm_disks "$root/test/rig/make-vm-disks"; }
 keep_systemd() { keep systemd make_systemd "$(readlink -f "$(command -v node)")"; }
+keep_caddy() { keep caddy make_caddy; }
 keep_prometheus() { keep prometheus make_prometheus; }
 keep_services() { keep services make_services "$(readlink -f "$(command -v node)")"; }
 # give_image IMAGE ARCHIVE: imports the archive unless Docker has it already.

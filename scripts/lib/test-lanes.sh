@@ -77,16 +77,18 @@ making_lane() {
     phase image-vm-runner keep_vm_runner
     phase image-vm-disks keep_vm_disks
   fi
+  after program
+  phase image-control-plane make_control_plane_image
   if is_to_run machine; then
     phase image-systemd keep_systemd
-    after program
     phase release make_release "$test_release" --kept
   fi
 }
 make_tools() {
   make_kept_guest_tools
   keep_litestream
-  require_commands ip=iproute2 crun=crun minisign=minisign mkfs.btrfs=btrfs-progs rsync=rsync tmux=tmux docker-registry=docker-registry htpasswd=apache2-utils
+  keep_caddy
+  require_commands ip=iproute2 docker-compose=docker-compose crun=crun minisign=minisign mkfs.btrfs=btrfs-progs rsync=rsync tmux=tmux docker-registry=docker-registry htpasswd=apache2-utils
   require_dockerd
   require_image_makers
 }
@@ -94,7 +96,7 @@ make_tools() {
 # After the quick tests: some of both have real deadlines, and would pass those of each other. Only what has none computes beside
 # them. Reaches `docker-ended` after the tests on Docker.
 docker_lane() {
-  after program image-debian chromium quick-ended
+  after program image-debian image-control-plane chromium quick-ended
   in_sandbox docker_tests
   reached docker-ended
   machines
@@ -122,7 +124,10 @@ docker_files() {
 }
 vitest_on_docker() {
   keep_litestream
-  TEST_LITESTREAM=$kept vitest "$@"
+  export TEST_LITESTREAM=$kept
+  keep_caddy
+  export TEST_CADDY=$kept TEST_CONTROL_PLANE_IMAGE=$control_plane_image
+  vitest "$@"
 }
 
 # For scripts/record-cli.

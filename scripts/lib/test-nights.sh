@@ -74,6 +74,7 @@ part_deep() {
 }
 part_docker() {
   keep_debian
+  make_control_plane_image
   in_sandbox with_docker docker_rounds 5
 }
 docker_rounds() { # ROUNDS
@@ -117,6 +118,7 @@ alert_tests() {
 part_busy() {
   local each busy=()
   keep_debian
+  make_control_plane_image
   require_commands chromium-headless-shell=chromium-headless-shell
   for each in 1 2; do
     timeout 14400 sh -c 'while :; do :; done' &
