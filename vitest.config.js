@@ -31,7 +31,7 @@ const SWEEPS = ['test/browser/console/{access,operator-access,states,operator-st
 const MACHINES = ['test/{docker,e2e}/vm.test.ts'];
 
 /** All that uses the same Docker Engine would notice these: rules for every host's packets, as many containers as the machine bears. */
-const ALONE = ['test/docker/{idle-stop,loud-logs}.test.ts', 'test/e2e/{crowd,escape}.test.ts'];
+const ALONE = ['test/docker/{idle-stop,loud-logs,control-plane-image}.test.ts', 'test/e2e/{crowd,escape}.test.ts'];
 
 /** At night only: by day, others hold their promises (docs/dev/testing.md). */
 const OF_THE_NIGHT = ['test/docker/{idle-stop,loud-logs}.test.ts', 'test/e2e/console.test.ts'];

@@ -7,7 +7,6 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { eventually } from '../../scripts/eventually.js';
-import { VERSION } from '../../shared/version.js';
 import { leftBy } from '../harness/releases.js';
 
 /** Where the scripts have put the archive of the image, and the program Caddy. */
@@ -84,15 +83,15 @@ function ask(method: string, path: string, body?: unknown, token?: string) {
 }
 const answers = (path: string) =>
   eventually(`an answer to ${path}`, async () => (await ask('GET', path))?.status === 200);
-const signIn = async (who: object) => ask('POST', '/v1/auth/sign-in', who);
+const signIn = ({ email, password }: typeof OPERATOR) => ask('POST', '/v1/auth/sign-in', { email, password });
 const restartCount = () => Number(inspect('{{.RestartCount}}'));
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'gpurent-test-'));
   cpSync(PACKAGING, folder, { recursive: true });
   run('sed', ['-i', 's/interval: 30s/interval: 1s/', 'compose.yaml']);
-  writeFileSync(join(folder, '.env'), `GPURENT_VERSION=${VERSION}\nGPURENT_NAME=localhost\n`);
-  docker('load', '--input', ARCHIVE);
+  const [, version = ''] = /control-plane:(\S+)/.exec(docker('load', '--input', ARCHIVE)) ?? [];
+  writeFileSync(join(folder, '.env'), `GPURENT_VERSION=${version}\nGPURENT_NAME=localhost\n`);
   makeCaddy();
 });
 afterEach(() => {
