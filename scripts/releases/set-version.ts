@@ -10,6 +10,7 @@ const GUIDES = [
   'docs/host-owner.md',
   'docs/cli.md',
   'docs/renter.md',
+  'docs/containers.md',
   'docs/dev/testing.md',
 ];
 
@@ -26,10 +27,7 @@ const replaceIn = (file: string, replace: (text: string) => string) => {
 for (const file of [...MANIFESTS, 'docs/openapi.json'])
   for (let left = file === 'package-lock.json' ? 2 : 1; left > 0; left -= 1)
     replaceIn(file, (text) => text.replace(`"version": "${declared}"`, `"version": "${version}"`));
-const named = new RegExp(
-  `\\bgpurent-(client-)?${semver.coerce(declared)?.version.replaceAll('.', '\\.')}(?=[-.])`,
-  'g',
-);
+const before = semver.coerce(declared)?.version.replaceAll('.', '\\.');
+const named = new RegExp(`\\b(gpurent-(?:client-|control-plane-)?|GPURENT_VERSION=|control-plane:)${before}\\b`, 'g');
 const release = `${parsed.major}.${parsed.minor}.${parsed.patch}`;
-for (const guide of GUIDES)
-  replaceIn(guide, (text) => text.replace(named, (_, client = '') => `gpurent-${client}${release}`));
+for (const guide of GUIDES) replaceIn(guide, (text) => text.replace(named, (_, what: string) => `${what}${release}`));
