@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { systemClock } from '../shared/clock.js';
 import { CodedError } from '../shared/coded-error.js';
 import { createLogger } from '../shared/logger.js';
+import { RELEASE_KEY, verifyRelease } from '../shared/release/verify.js';
 import { tellReady } from '../shared/systemd.js';
 import { VERSION } from '../shared/version.js';
 import { cleanHost, createAgent, createRuntime, describeLeaving, doctorsChecks, inspectHost } from './app.js';
@@ -132,6 +133,14 @@ program
     const results = await examine(doctorsChecks(parseConfig(readEnvironment(), options)), systemClock);
     process.stdout.write(`${report(results)}\n`);
     if (!isHealthy(results)) process.exitCode = 1;
+  });
+
+program
+  .command('verify <file>')
+  .description('check that a file of a release is as it was signed; SHA256SUMS and its signature must lie beside it')
+  .option('--key <file>', 'the public key of the releases', RELEASE_KEY)
+  .action(async (file: string, { key }: { key: string }) => {
+    process.stdout.write(`${await verifyRelease(file, key)}\n`);
   });
 
 try {

@@ -7,6 +7,7 @@ import { systemClock } from '../shared/clock.js';
 import { CodedError, SetupError } from '../shared/coded-error.js';
 import { fileTroubleOf, isFileTrouble } from '../shared/file-access.js';
 import { createLogger, type Logger } from '../shared/logger.js';
+import { RELEASE_KEY, verifyRelease } from '../shared/release/verify.js';
 import { tellReady } from '../shared/systemd.js';
 import { VERSION } from '../shared/version.js';
 import { reloadCertificate } from './certificates.js';
@@ -174,6 +175,14 @@ program
     const database = databaseOf(readEnvironment());
     acceptSettings(database);
     process.stdout.write('the next start takes the settings as they are\n');
+  });
+
+program
+  .command('verify <file>')
+  .description('check that a file of a release is as it was signed; SHA256SUMS and its signature must lie beside it')
+  .option('--key <file>', 'the public key of the releases', RELEASE_KEY)
+  .action(async (file: string, { key }: { key: string }) => {
+    process.stdout.write(`${await verifyRelease(file, key)}\n`);
   });
 
 try {

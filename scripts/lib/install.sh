@@ -66,6 +66,20 @@ check_settings() {
     die "nothing was changed: correct $file, then run this again"
 }
 
+# check_signature PROGRAM: where the owner has put the public key of releases, refuses a release whose tarball beside it is not signed by
+# that key, or that is not as in the tarball. The installed program checks the new one, because a forged one could say anything.
+check_signature() {
+  local key=$config_dir/release.pub tarball=$release.tar.gz checker=$prefix/$1/dist/bundle/$1.js changed
+  # A release that is installed was checked before.
+  if { [ ! -e "$key" ] && [ ! -L "$key" ]; } || [ "${release%/*}" = "$prefix" ]; then return; fi
+  # A program before 0.3.0 has no such command, and gives its other help.
+  [[ $("$node" "$checker" verify --help 2>/dev/null) = *--key* ]] || checker=$release/dist/bundle/$1.js
+  "$node" "$checker" verify --key "$key" "$tarball" >&2 ||
+    die "nothing was changed: $key asks for a signed release. Put the tarball, SHA256SUMS and SHA256SUMS.minisig beside $release"
+  changed=$(LC_ALL=C tar -C "${release%/*}" -dzf "$tarball" 2>&1 | grep -vE ': (Uid|Gid|Mode|Mod time) differs$' || true)
+  [ -z "$changed" ] || die "nothing was changed: $release is not what its tarball has: ${changed%%$'\n'*}. Unpack it again"
+}
+
 # install_release PROGRAM: copies this release to its place under $prefix. The running program uses the old release until its
 # restart, and the other program of this machine keeps its own. Files that are already there and equal stay as they are.
 install_release() {

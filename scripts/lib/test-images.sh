@@ -110,10 +110,10 @@ make_release() {
   keys=$(mktemp -d)
   minisign -G -W -p "$keys/public" -s "$keys/secret" >/dev/null
   GPURENT_RELEASE_KEY=$keys/secret "$root/scripts/release" "${@:2}" "$1" >/dev/null
-  for file in "$1"/*.tar.gz "$1"/*.sha256 "$1"/*.sbom.json; do minisign -V -q -p "$keys/public" -m "$file"; done
-  (cd "$1" && sha256sum --check --quiet ./*.sha256)
-  node -e 'const { components } = JSON.parse(require("fs").readFileSync(process.argv[1])); const names = components.map(({ name }) => name);
-    if (!names.includes("better-sqlite3") || names.includes("vitest")) throw new Error("the list of packages does not match the release")' "$1"/*.sbom.json
+  minisign -V -q -p "$keys/public" -m "$1/SHA256SUMS"
+  (cd "$1" && sha256sum --check --quiet SHA256SUMS)
+  for file in "$1"/gpurent-*; do node "$root/dist/bundle/agent.js" verify --key "$keys/public" "$file" >/dev/null; done
+  node "$root/dist/test/harness/check-sbom.js" "$1"/*.sbom.json "$1"/*.tar.gz
   rm -r "$keys"
 }
 

@@ -62,8 +62,12 @@ state_of_checkout() {
   echo "$(git rev-parse --short HEAD)$({ git diff HEAD && git ls-files --others --exclude-standard -z | xargs -0 cat; } | sha256sum | cut -c 1-8)"
 }
 
-# A release as it is published: nothing in it was kept.
-part_release() { phase release-anew make_release "$local_dir/night-release"; }
+# A release as it is published: nothing in it was kept. Made twice, it must be the same to the byte.
+part_release() {
+  phase release-anew make_release "$local_dir/night-release"
+  phase release-again make_release "$local_dir/night-release-again"
+  diff "$local_dir/night-release/SHA256SUMS" "$local_dir/night-release-again/SHA256SUMS" || die 'two builds of one commit differ'
+}
 part_quick() { tests quick vitest quick; }
 # The date is the only difference.
 part_month-end() { TEST_NOW=2026-01-31T23:59:00.000Z tests month-end vitest quick; }

@@ -1,5 +1,16 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -53,6 +64,66 @@ describe('a release that is installed', () => {
       expect(guide()).toBe('as released');
       expect(() => statSync(join(installed, 'docs/other.md'))).toThrow('ENOENT');
     }
+  });
+});
+
+describe('a machine that has the public key of releases', () => {
+  const root = fileURLToPath(new URL('../../', import.meta.url));
+  let folder: string;
+  const at = (name: string) => join(folder, name);
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'gpurent-signed-'));
+    cpSync(join(root, 'test/fixtures/signed'), folder, { recursive: true });
+    execFileSync('tar', ['-xmzf', 'gpurent-1.2.3.tar.gz'], { cwd: folder });
+    mkdirSync(at('opt/agent/dist'), { recursive: true });
+    symlinkSync(join(root, 'dist/bundle'), at('opt/agent/dist/bundle'));
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  function check(): { status: number | null; stderr: string } {
+    const script = 'source "$1"; release=$2/gpurent-1.2.3 config_dir=$2 prefix=$2/opt node=$3; check_signature agent';
+    return spawnSync('bash', ['-euc', script, 'install', LIBRARY, folder, process.execPath], { encoding: 'utf8' });
+  }
+
+  it('takes a release that is signed, and any where there is no key', () => {
+    expect(check()).toMatchObject({ status: 0 });
+    rmSync(at('SHA256SUMS.minisig'));
+    expect(check()).toMatchObject({ status: 1 });
+    rmSync(at('release.pub'));
+    expect(check()).toMatchObject({ status: 0, stderr: '' });
+  });
+
+  it('checks with the new release if none is installed, or one that cannot', () => {
+    mkdirSync(at('gpurent-1.2.3/dist/bundle'), { recursive: true });
+    // Its own word counts here: the owner had to check it before.
+    writeFileSync(at('gpurent-1.2.3/dist/bundle/agent.js'), `console.error('the new one checks'); process.exit(1)`);
+    rmSync(at('opt/agent/dist/bundle'));
+    expect(check().stderr).toContain('the new one checks');
+    // As a release before 0.3.0 answers.
+    mkdirSync(at('opt/agent/dist/bundle'));
+    writeFileSync(at('opt/agent/dist/bundle/agent.js'), `console.log('Usage: gpurent-agent [command]')`);
+    expect(check().stderr).toContain('the new one checks');
+  });
+
+  it.each<[string, string, () => void]>([
+    ['another tarball', 'is not the file that was signed', () => writeFileSync(at('gpurent-1.2.3.tar.gz'), 'x')],
+    ['no tarball', 'asks for a signed release', () => rmSync(at('gpurent-1.2.3.tar.gz'))],
+    [
+      'any if the key is a link to nothing',
+      'release.pub cannot be read',
+      () => {
+        rmSync(at('release.pub'));
+        symlinkSync(at('missing'), at('release.pub'));
+      },
+    ],
+    ['another file', 'is not what its tarball has', () => writeFileSync(at('gpurent-1.2.3/guide.md'), 'As released')],
+    ['a file less', 'is not what its tarball has', () => rmSync(at('gpurent-1.2.3/guide.md'))],
+  ])('refuses %s', (_, reason, damage) => {
+    damage();
+    const { status, stderr } = check();
+    expect(status).toBe(1);
+    expect(stderr).toContain(reason);
+    expect(stderr).toContain('nothing was changed: ');
   });
 });
 
