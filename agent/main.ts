@@ -17,6 +17,9 @@ import { describeSnapshot, type Snapshot } from './status/snapshot.js';
 import { askAgent } from './status/status-server.js';
 import { checkBeforeEnroll, enroll, type Enrollment } from './link/enrollment.js';
 import { loadIdentity } from './link/identity.js';
+import { tokenOf, type TokenOptions } from './link/token-file.js';
+
+type EnrollOptions = Omit<Enrollment, 'token'> & TokenOptions & { gpus?: string; ca?: string };
 
 const program = new Command('gpurent-agent')
   .version(VERSION)
@@ -36,7 +39,11 @@ program
   .command('enroll')
   .description('enroll this host with a control plane, once')
   .requiredOption('--control-plane <host:port>', 'the address of the control plane for agents')
-  .requiredOption('--token <token>', 'an enrollment token from the operator')
+  .option('--token <token>', 'an enrollment token from the operator; the list of processes shows it')
+  .option(
+    '--token-file <file>',
+    'a file with the token, or - for standard input; the list of processes does not show it',
+  )
   .option(...gpuOption)
   .option(
     '--ca <file>',
@@ -45,9 +52,13 @@ program
   .option('--again', 'enroll as the same machine again, with a token of that machine')
   .option('--new', 'enroll as a new machine, if the operator has removed the old one')
   .option('--plain-text', 'use no TLS, even over a network')
-  .action(async ({ ca, ...options }: Enrollment & { gpus?: string; ca?: string }) => {
+  .action(async ({ ca, token, tokenFile, ...options }: EnrollOptions) => {
     const config = parseConfig(readEnvironment(), options);
-    const enrollment = { ...options, ...(ca === undefined ? {} : { authorityFile: ca }) };
+    const enrollment = {
+      ...options,
+      token: tokenOf({ token, tokenFile }),
+      ...(ca === undefined ? {} : { authorityFile: ca }),
+    };
     checkBeforeEnroll(config.stateDir, enrollment);
     if (enrollment.new) for (const line of await describeLeaving(config)) process.stderr.write(`${line}\n`);
     const { hostId } = await enroll(config.stateDir, enrollment, await inspectHost(config));
