@@ -205,7 +205,8 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
       // A large fleet takes part of a second to read: nobody waits for that yet.
       platform.fleet.machines();
       const consoleFiles = readConsoleOf(config, drill);
-      http = await createHttpServer(platform, logger, config.rateLimits, metrics, shown, consoleFiles);
+      const { rateLimits, hostRelease } = config;
+      http = await createHttpServer(platform, logger, rateLimits, metrics, shown, consoleFiles, hostRelease);
       const hostSide = tls.grpc && certificates ? new HostTls(certificates, certificates.authority) : undefined;
       const addresses = {
         http: await listen(http, config.httpAddress),

@@ -59,6 +59,8 @@ export interface Config {
   publicUrl?: string;
   /** The address that hosts dial, `HOST:PORT`; absent: the operator has not named it. */
   publicGrpcAddress?: string;
+  /** The release that hosts are given; absent: none. With it, there are a `publicUrl` and a `publicGrpcAddress`. */
+  hostRelease?: string;
   /** Where abuse is to be reported; absent: the operator has named nothing. */
   abuse?: { email?: string; url?: string };
   /** Networks, private ones for example, that webhooks can reach although they are forbidden; absent: none. */
@@ -102,6 +104,7 @@ const DEFAULTS = {
   GPURENT_OPERATORS_NEED_SECOND_FACTOR: 'no',
   GPURENT_PUBLIC_URL: '',
   GPURENT_PUBLIC_GRPC_ADDRESS: '',
+  GPURENT_HOST_RELEASE: '',
   GPURENT_ABUSE_EMAIL: '',
   GPURENT_ABUSE_URL: '',
   GPURENT_WEBHOOK_NETWORKS: '',
@@ -157,6 +160,7 @@ export function checkConfig(
     operatorsNeedFactor: yesOrNo('GPURENT_OPERATORS_NEED_SECOND_FACTOR'),
     ...links,
     ...publicGrpcAddress(settings),
+    ...hostRelease(settings),
     abuse: abuse(settings),
     webhookNetworks: settings.list(
       'GPURENT_WEBHOOK_NETWORKS',
@@ -194,6 +198,16 @@ function publicGrpcAddress(settings: ReadSettings): { publicGrpcAddress?: string
     'GPURENT_PUBLIC_GRPC_ADDRESS',
     'give the HOST:PORT that hosts dial, such as gpurent.example.com:8090',
   );
+}
+
+/** The script of hosts needs both addresses, because it takes none from a request. */
+function hostRelease(settings: ReadSettings): { hostRelease?: string } {
+  const value = settings.optional('GPURENT_HOST_RELEASE');
+  if (value === undefined) return {};
+  if (!settings.optional('GPURENT_PUBLIC_URL') || !settings.optional('GPURENT_PUBLIC_GRPC_ADDRESS'))
+    throw new SetupError('GPURENT_HOST_RELEASE needs GPURENT_PUBLIC_URL and GPURENT_PUBLIC_GRPC_ADDRESS');
+  if (!value.endsWith('.tar.gz')) settings.refuse('GPURENT_HOST_RELEASE', 'give the path of a release, a .tar.gz file');
+  return { hostRelease: value };
 }
 
 /** Anybody reads it in the API's document. */

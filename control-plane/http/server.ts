@@ -34,6 +34,8 @@ import { documentApi } from './openapi/openapi.js';
 import { enforcePolicies } from './access/policy.js';
 import { EventStreams } from './events/event-streams.js';
 import type { Metrics } from './metrics/metrics.js';
+import { ReleaseFile } from './install/release-file.js';
+import { installRoutes } from './install/routes.js';
 import { limitRates } from './limits/rate-limits.js';
 import { mcpRoutes } from './mcp/routes.js';
 import { pageRoutes } from './pages/page-routes.js';
@@ -110,6 +112,7 @@ export async function createHttpServer(
   metrics: Metrics,
   identity?: ServerIdentity,
   consoleFiles?: ConsoleFiles,
+  hostRelease?: string,
 ): Promise<FastifyInstance> {
   const app = fastify({
     loggerInstance: logger,
@@ -158,11 +161,13 @@ export async function createHttpServer(
   refuseOnFullDisk(app, platform);
   boundLargeBodies(app, platform, BODY_LIMIT_BYTES);
   shareLists(app, platform);
-  for (const register of routesOf(platform, metrics))
+  const release = hostRelease === undefined ? undefined : new ReleaseFile(hostRelease);
+  for (const register of routesOf(platform, metrics, release))
     await app.register(
       named('routes', async (scope) => register(scope.withTypeProvider<TypeBoxTypeProvider>(), platform)),
     );
   if (consoleFiles) await app.register(async (scope) => consoleRoutes(consoleFiles)(scope));
+  if (release) await app.register(async (scope) => installRoutes(release)(scope, platform));
   await app.ready();
   return app;
 }
@@ -173,11 +178,11 @@ function named<Plugin extends FastifyPluginAsync>(name: string, plugin: Plugin):
 }
 
 /** Returns the routes of every resource. */
-function routesOf(platform: App, metrics: Metrics): Routes[] {
+function routesOf(platform: App, metrics: Metrics, release: ReleaseFile | undefined): Routes[] {
   const streams = new EventStreams(platform);
   return [
     credentialRoutes,
-    enrollmentTokenRoutes,
+    enrollmentTokenRoutes(release),
     eventRoutes(streams),
     healthRoutes,
     metricsRoutes(metrics, streams),

@@ -11,6 +11,7 @@ const GUIDES = [
   'docs/cli.md',
   'docs/renter.md',
   'docs/containers.md',
+  'packaging/control-plane.conf',
   'docs/dev/testing.md',
 ];
 

@@ -13,7 +13,7 @@ type Machine = components['schemas']['OperatedMachine'];
 
 const HOUR_MS = 3_600_000;
 /** What the control plane sends becomes a part of a line that root pastes into a shell: nothing in it may mean something there. */
-const PLAIN = /^[\w.:[\]-]*$/;
+const PLAIN = /^[\w.:[\]/-]*$/;
 /** An address that means another machine on each machine. */
 const LOOPBACK = /^(localhost|127\.[\d.]+|\[::1\]):/;
 
@@ -61,8 +61,18 @@ export const define: Define = (command, invocation) => {
       const body = { max_uses: uses, expires_in_hours: Math.max(1, Math.ceil(expires / HOUR_MS)) };
       const made = await invocation.gpurent().post('/v1/operator/enrollment-tokens', { body });
       if (invocation.wantsJson) return invocation.json(made);
-      if (!PLAIN.test(made.token) || !PLAIN.test(made.grpc_address ?? ''))
+      const { install } = made;
+      const parts = [made.token, made.grpc_address ?? '', ...(install ? [install.url, install.sha256] : [])];
+      if (!parts.every((part) => PLAIN.test(part)))
         throw new CliError(EXIT.failed, 'the control plane has sent a malformed token or address');
+      if (install && grpc === undefined) {
+        invocation.note(
+          `Paste this as root on the host. It works until ${minuteOf(made.expires_at)}, and asks for the token:`,
+        );
+        invocation.line(`curl -fsSL ${install.url} | sh -s -- --sha256 ${install.sha256}`);
+        invocation.note('The token:');
+        return invocation.line(made.token);
+      }
       const address = grpc ?? made.grpc_address ?? `${new URL(invocation.chosen().context.url).hostname}:8090`;
       invocation.note(
         `Paste this as root on the host, in the folder of the release. It works until ${minuteOf(made.expires_at)}:`,

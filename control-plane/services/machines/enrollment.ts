@@ -182,6 +182,11 @@ function idsOf(earlier: readonly EarlierHost[]): string[] {
   return earlier.map(({ hostId }) => hostId);
 }
 
+/** Refuses with TOKEN_INVALID a token with which no host can enroll. It stays as it is. */
+export function checkEnrollmentToken({ store }: Core, token: string): void {
+  store.transact((tx) => findToken(tx, token));
+}
+
 function findToken(tx: Tx, token: string): Row<'enrollment_tokens'> {
   const found = tx.get(usableTokens(tx.now).where('token_hash', '=', hashToken(token)));
   if (found) return found;

@@ -1,4 +1,7 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { sealOrigin } from '../../../control-plane/services/instances/origin.js';
 import { eventually } from '../../../scripts/eventually.js';
@@ -358,4 +361,24 @@ it('shows and loads nothing of it for a renter', async () => {
   expect(await page.getByRole('link', { name: 'Quarantine' }).count()).toBe(0);
   expect(seen.isLoaded).toBe(false);
   await window.close();
+});
+
+it('gives one line for a machine that has nothing yet, and the token apart from it', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'gpurent-release-'));
+  const hostRelease = join(folder, 'gpurent-0.3.0-linux-x64.tar.gz');
+  writeFileSync(hostRelease, 'a release');
+  const { url } = test.control;
+  await test.control.restart({ hostRelease, publicUrl: url, publicGrpcAddress: 'gpus.example:8090' });
+  const window = await openAsOperator();
+  const { page } = window;
+  await window.goTo('/operator/machines/new');
+  await page.getByRole('button', { name: 'Make the line to paste' }).click();
+  const sum = createHash('sha256').update('a release').digest('hex');
+  const line = `curl -fsSL ${url}/install | sh -s -- --sha256 ${sum}`;
+  expect(await page.getByLabel('Line that installs the agent').innerText()).toBe(line);
+  expect(await page.getByLabel('Enrollment token').innerText()).toMatch(/^enr_\S+$/);
+  await window.checkAccess();
+  await window.shoot('operator-one-line');
+  await window.close();
+  rmSync(folder, { recursive: true });
 });
