@@ -73,11 +73,12 @@ program
     const config = parseConfig(readEnvironment(), options);
     const identity = loadIdentity(config.stateDir);
     const logger = createLogger('agent', config.logLevel, config.logFormat);
-    logger.info({ version: VERSION, node: process.version }, 'the agent starts');
     const self = [process.execPath, fileURLToPath(import.meta.url), 'carry-out'];
     const agent = await createAgent(config, identity, logger, isolatedBy(self));
     try {
       await agent.start();
+      // An agent that cannot start says one line, and why.
+      logger.info({ version: VERSION, node: process.version }, 'the agent has started');
       const stop = (signal: NodeJS.Signals) => {
         logger.info({ signal }, 'the agent is stopping; workloads keep running');
         void agent.stop();

@@ -34,10 +34,10 @@ program
   .action(async () => {
     const config = { ...parseConfig(readEnvironment()), consoleFolder: CONSOLE_FOLDER };
     const logger = createLogger('control-plane', config.logLevel, config.logFormat);
-    logger.info({ version: VERSION, node: process.version }, 'the control plane starts');
     const controlPlane = createControlPlane(config, logger);
     try {
       const addresses = await controlPlane.start();
+      logger.info({ version: VERSION, node: process.version }, 'the control plane has started');
       process.stdout.write(`${JSON.stringify(addresses)}\n`);
       heedSignals(controlPlane, logger);
       await tellReady(readNotifySocket());

@@ -62,7 +62,7 @@ async function deploy(image: string, number: number): Promise<CommandResult> {
   const desired = { $case: 'running' as const, value: { mayCreate: true, spec } };
   host.send({ $case: 'command', value: { ...ids, desired } });
   // The agent looks again and again whether what it has started is up; on a busy machine it is not at the first look.
-  const passing = { clock: host.clock, stepMs: 20, parties: [() => own.docker.ping()] };
+  const passing = { clock: host.clock, stepMs: 5, parties: [() => own.docker.ping()] };
   return advanceUntil('its result', passing, () => {
     const results = host.said.flatMap((said) => (said.$case === 'commandResult' ? [said.value] : []));
     return results.find(

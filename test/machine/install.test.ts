@@ -320,9 +320,7 @@ describe('a workload is the same', () => {
   it('after an upgrade of both, which keeps the settings', async () => {
     const before = await container();
     const settings = await machine.sh('cat /etc/gpurent/*.conf');
-    await machine.sh(
-      `cp -r ${release} /root/newer && sed -i 's/"version": "[^"]*"/"version": "9.9.9"/' /root/newer/package.json`,
-    );
+    await machine.sh(`cp -r ${release} /root/newer && echo '{"version":"9.9.9"}' >/root/newer/dist/build.json`);
     await machine.sh('/root/newer/scripts/install-control-plane && /root/newer/scripts/install-agent');
     expect(await machine.sh('gpurent-agent --version && gpurent-control-plane --version')).toBe('9.9.9\n9.9.9');
     await eventually('the host', isUp, PATIENCE_MS);
