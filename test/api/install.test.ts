@@ -1,6 +1,15 @@
 import { spawn, execFileSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { get, type IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -233,6 +242,18 @@ describe('run by sh, the script', () => {
     const ended = await run(await fetched(), args, { GPURENT_ENROLLMENT_TOKEN: token });
     expect(ended).toMatchObject({ code: 1, called: undefined });
     expect(ended.said).toContain(saying);
+  });
+
+  it('goes on after an answer that was no part of the release', async () => {
+    const script = await fetched();
+    const away = path('away');
+    renameSync(RELEASE, away);
+    writeFileSync(path('bin/sleep'), `#!/bin/sh\nmv '${away}' '${RELEASE}'\n`, { mode: 0o755 });
+    const { token } = await tokenOf();
+    const ended = await run(script, [], { GPURENT_ENROLLMENT_TOKEN: token });
+    rmSync(path('bin/sleep'));
+    expect(ended).toMatchObject({ code: 0, token });
+    expect(ended.said).toContain('trying again');
   });
 
   it('refuses a release that is not the one that was announced', async () => {

@@ -78,7 +78,7 @@ fetch() {
   file=$1 route=$2
   shift 2
   printf 'header = "Authorization: Bearer %s"\n' "$token" |
-    curl --config - --silent --show-error --write-out '%{http_code}' --output "$work/$file" --connect-timeout 20 \
+    curl --config - --fail --silent --show-error --write-out '%{http_code}' --output "$work/$file" --connect-timeout 20 \
       --speed-limit 1024 --speed-time 60 ${'$'}{cacert:+--cacert "$cacert"} "$@" "$url/install/$route"
 }
 
@@ -134,7 +134,7 @@ main() {
   [ "$(sha256sum <"$work/$name" | cut -c 1-64)" = "$sha256" ] || die "what $url has sent is not the release that it announced: nothing was installed"
   # For the installer, where the owner of this machine has put the public key of releases.
   for each in SHA256SUMS SHA256SUMS.minisig; do
-    case "$(fetch "$each" "$each")" in 200) ;; *) rm -f "$work/$each" ;; esac
+    case "$(fetch "$each" "$each" 2>/dev/null)" in 200) ;; *) rm -f "$work/$each" ;; esac
   done
   tar -xzf "$work/$name" -C "$work" --no-same-owner
   printf '%s\n' "$token" >"$work/token"
