@@ -1,4 +1,4 @@
-# The parts of the image of the control plane that need registries and a compiler. Needs setup.sh and artifacts.sh.
+# The parts of the image of the control plane, and of releases, that need registries and a compiler. Needs setup.sh and artifacts.sh.
 # image.lock has their versions and checksums. `image_arch` is amd64 or arm64.
 # shellcheck shell=bash
 
@@ -25,6 +25,18 @@ fetch_locked_node() {
   check_sum "$file" "$sum"
   tar -C "$1" --strip-components 1 -xzf "$file"
   rm "$file"
+}
+
+# make_own_node FOLDER: Node for a release, its license, and its name and version, as `NAME@VERSION SHA256-OF-THE-PACKAGE`.
+make_own_node() {
+  local work package version sum
+  read -r package version sum < <(locked npm)
+  work=$(mktemp -d)
+  fetch_locked_node "$work"
+  mkdir -p "$1"
+  cp "$work/bin/node" "$work/LICENSE" "$1/"
+  echo "$package@$version $sum" >"$1/package"
+  rm -r "$work"
 }
 
 # fetch_locked_packages FOLDER: fetches the packages of Debian, also those of another processor, by this machine's own sources.

@@ -38,22 +38,47 @@ require_system() {
   [ -d /run/systemd/system ] || die 'this machine does not use systemd: run "node dist/bundle/control-plane.js serve" or "node dist/bundle/agent.js run" by another service manager'
 }
 
-# Refuses a machine that the control plane would refuse at its enrollment.
-require_architecture() {
-  local arch
+# Refuses a machine that cannot be a host: the control plane would refuse its enrollment, or its kernel is too old.
+require_host() {
+  local arch kernel
   arch=$(uname -m)
   [ "$arch" = x86_64 ] || die "this machine is $arch, but hosts are x86_64: nothing was changed"
+  kernel=$(uname -r)
+  case "$kernel" in
+  [0-4].* | 5.[0-9].* | 5.[0-9] | 5.[0-9]-* | [!0-9]*) die "this machine has Linux $kernel, but hosts have 5.10 or later: nothing was changed" ;;
+  esac
 }
 
-# Sets `node` to the path of a Node that can run this release.
+# require_node PROGRAM: sets `node` to a Node that runs this release now, and `service_node` to the path where services find it. The
+# release brings its own; where that one does not run, a fitting one of this machine is taken.
 require_node() {
-  node=$(command -v node) || die "Node is needed, one of $(sed -n 's/.*"node": "\([^"]*\)".*/\1/p' "$release/package.json"): https://nodejs.org"
+  local reason
+  node=$release/node/bin/node service_node=$prefix/$1/node/bin/node
+  if reason=$(own_node_runs); then return; fi
+  # The only library that it needs and a small Debian lacks.
+  if [[ "$reason" = *libatomic* ]] && command -v apt-get >/dev/null; then
+    say 'installing libatomic1'
+    apt-get install -y -qq --no-install-recommends libatomic1 </dev/null >/dev/null 2>&1 || true
+    if reason=$(own_node_runs); then return; fi
+  fi
+  node=$(command -v node) || die "nothing was changed: the Node of this release does not run here (${reason:-it is missing}), and this machine has no other"
+  service_node=$node
   # Keeps the path as found, not the link's target: the target can change with the next upgrade of Node.
   case "$(readlink -f "$node")" in
   /home/* | /root/*) die "$node is in a home folder, which services cannot read: install Node for the whole machine" ;;
   esac
-  "$node" "$release/dist/shared/require-node.js" || die 'nothing was changed: use a release for this Node, or build one with scripts/release --nodes'
+  "$node" "$release/dist/shared/require-node.js" ||
+    die "nothing was changed: the Node of this release does not run here (${reason:-it is missing}), and this machine's Node does not fit"
 }
+
+# find_node: sets `node` to one that can run this release, if there is one.
+find_node() {
+  node=$release/node/bin/node
+  own_node_runs >/dev/null || node=$(command -v node)
+}
+
+# Prints why the Node of this release cannot run it.
+own_node_runs() { "$release/node/bin/node" "$release/dist/shared/require-node.js" 2>&1; }
 
 # check_settings MAIN VARIABLE FILE [OPTION...]: asks this release whether it takes the settings of this machine, if there are any. An
 # older release does not know newer settings, and must say so before the program that runs is stopped.
@@ -69,9 +94,11 @@ check_settings() {
 # check_signature PROGRAM: where the owner has put the public key of releases, refuses a release whose tarball beside it is not signed by
 # that key, or that is not as in the tarball. The installed program checks the new one, because a forged one could say anything.
 check_signature() {
-  local key=$config_dir/release.pub tarball=$release.tar.gz checker=$prefix/$1/dist/bundle/$1.js changed
+  local key=$config_dir/release.pub tarball=$release.tar.gz checker=$prefix/$1/dist/bundle/$1.js node=$prefix/$1/node/bin/node changed
   # A release that is installed was checked before.
   if { [ ! -e "$key" ] && [ ! -L "$key" ]; } || [ "${release%/*}" = "$prefix" ]; then return; fi
+  # One that was installed before 0.3.0 has no Node of its own.
+  [ -x "$node" ] || node=$(command -v node) || node=$release/node/bin/node
   # A program before 0.3.0 has no such command, and gives its other help.
   [[ $("$node" "$checker" verify --help 2>/dev/null) = *--key* ]] || checker=$release/dist/bundle/$1.js
   "$node" "$checker" verify --key "$key" "$tarball" >&2 ||
@@ -118,7 +145,7 @@ PATH=\${PATH:+\$PATH:}/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/b
 export PATH
 $become
 export $variable="\${$variable:-$config}" NODE_ENV=production
-exec $node $main "\$@"
+exec $service_node $main "\$@"
 EOF
   chmod 755 "/usr/local/bin/$program"
 }
@@ -135,7 +162,7 @@ install_config() {
 # only then. A timer is enabled by whoever wants it.
 install_unit() {
   local unit=/etc/systemd/system/$1
-  sed "s|@NODE@|$node|" "$release/packaging/$1" >"$unit.new"
+  sed "s|@NODE@|$service_node|" "$release/packaging/$1" >"$unit.new"
   if cmp -s "$unit.new" "$unit"; then
     rm "$unit.new"
     return

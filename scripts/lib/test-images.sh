@@ -48,19 +48,19 @@ make_debian() {
   archive_tree "$1"
 }
 
-# A Debian with systemd and Docker, like the machines on which releases are installed. It has the Node that runs here.
+# A Debian with systemd and Docker, like the machines on which releases are installed. The Node that runs here is not on its PATH.
 make_systemd() {
-  debian_with systemd systemd-sysv dbus docker.io iptables iproute2 procps openssh-client ca-certificates curl
-  cp "$(readlink -f "$(command -v node)")" "$tree/usr/local/bin/node"
+  debian_with systemd systemd-sysv dbus docker.io iptables iproute2 procps openssh-client ca-certificates curl libatomic1
+  install -D "$(readlink -f "$(command -v node)")" "$tree/opt/its-node/node"
   archive_tree "$1"
 }
 
 # The same machine with the other programs of the guides: proxies, Prometheus, firewalls. Both proxies use the same ports, so none
 # starts by itself.
 make_services() {
-  debian_with systemd systemd-sysv dbus docker.io iptables iproute2 procps openssh-client ca-certificates curl \
+  debian_with systemd systemd-sysv dbus docker.io iptables iproute2 procps openssh-client ca-certificates curl libatomic1 \
     nginx caddy prometheus nftables ufw
-  cp "$(readlink -f "$(command -v node)")" "$tree/usr/local/bin/node"
+  install -D "$(readlink -f "$(command -v node)")" "$tree/opt/its-node/node"
   chroot "$tree" systemctl disable nginx caddy prometheus
   archive_tree "$1"
 }

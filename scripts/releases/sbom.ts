@@ -7,7 +7,7 @@ export interface Package {
   places: string[];
   /** Debian's architecture. */
   architecture?: string;
-  /** As npm's lock has it, such as `sha512-...`. */
+  /** As npm's lock has it, such as `sha512-...`, or the same with `sha256-`. */
   integrity?: string;
 }
 
@@ -53,6 +53,14 @@ export function guestPackages(list: string): Package[] {
     packages.set(name, known);
   }
   return [...packages.values()];
+}
+
+/** Returns the package of the Node that a release brings, from a line `NAME@VERSION SHA256`: the digest in hex, of the npm package. */
+export function nodePackage(line: string): Package {
+  const [, name = '', version = '', digest = ''] = /^(\S+)@(\S+) ([0-9a-f]{64})$/.exec(line.trim()) ?? [];
+  const integrity = `sha256-${Buffer.from(digest, 'hex').toString('base64')}`;
+  // It holds OpenSSL, V8, ICU and others, which its license file names.
+  return { kind: 'npm', name, version, license: null, places: ['node/bin/node', 'LICENSES/node.txt'], integrity };
 }
 
 /** Returns the package URL, as CycloneDX identifies packages. */
@@ -103,8 +111,8 @@ function component(url: string, { name, version, license, places, integrity }: P
     'bom-ref': url,
     name,
     version,
-    ...(algorithm === 'sha512' && digest !== undefined
-      ? { hashes: [{ alg: 'SHA-512', content: Buffer.from(digest, 'base64').toString('hex') }] }
+    ...(digest !== undefined && (algorithm === 'sha512' || algorithm === 'sha256')
+      ? { hashes: [{ alg: algorithm.replace('sha', 'SHA-'), content: Buffer.from(digest, 'base64').toString('hex') }] }
       : {}),
     ...(license === null ? {} : { licenses: [{ expression: license }] }),
     purl: url,

@@ -1,9 +1,10 @@
 import { copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { billOfMaterials, consolePackages, guestPackages, installedPackages } from './sbom.js';
+import { billOfMaterials, consolePackages, guestPackages, installedPackages, nodePackage } from './sbom.js';
 
-// Usage: write-sbom STAGE GUEST-PACKAGES SECONDS: writes sbom.json and LICENSES/npm into the folder of a release that is complete otherwise.
-const [stage = '', guestList = '', seconds = ''] = process.argv.slice(2);
+// Usage: write-sbom STAGE GUEST-PACKAGES NODE SECONDS: writes sbom.json and LICENSES/npm into the folder of a release that is complete
+// otherwise. NODE is what `nodePackage` reads.
+const [stage = '', guestList = '', node = '', seconds = ''] = process.argv.slice(2);
 const read = (file: string) => readFileSync(join(stage, file), 'utf8');
 const { version } = JSON.parse(read('dist/build.json')) as { version: string };
 const installed = installedPackages(read('node_modules/.package-lock.json'));
@@ -11,6 +12,7 @@ const packages = [
   ...installed,
   ...consolePackages(read('dist/console/licenses.md')),
   ...guestPackages(readFileSync(guestList, 'utf8')),
+  nodePackage(node),
 ];
 const timestamp = new Date(Number(seconds) * 1_000).toISOString();
 writeFileSync(join(stage, 'sbom.json'), `${JSON.stringify(billOfMaterials(version, timestamp, packages), null, 2)}\n`);

