@@ -134,6 +134,7 @@ export class Session implements Subscriber {
       heedsPaidTimes: true,
       answersMeasurementQueries: this.measurements.canAnswer,
       reportsFindings: this.findings.areMade,
+      takesUpgrades: false,
       ...epochOf(this.journal),
     };
   }

@@ -92,6 +92,7 @@ export class UnseenStart implements Subscriber {
       heedsPaidTimes: true,
       answersMeasurementQueries: false,
       reportsFindings: this.parts.findings.areMade,
+      takesUpgrades: false,
       ...epochOf(journal),
     };
   }

@@ -68,6 +68,8 @@ export class Gateway {
     this.service = {
       enroll: (call, callback) => this.enroll(call, callback),
       renew: (call, callback) => this.renew(call, callback),
+      loadRelease: (stream) =>
+        stream.emit('error', { code: status.NOT_FOUND, details: 'there is no release for hosts' }),
       connect: (stream) => {
         const peer = stream.getPeer();
         const host = { stream, proof: this.proofOf(stream), hellos: this.hellos, onRefused };

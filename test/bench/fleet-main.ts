@@ -39,6 +39,7 @@ const hosts = file.hosts.map(({ certificate, inventory, run }) => {
       unseen: false,
       answersMeasurementQueries: false,
       reportsFindings: false,
+      takesUpgrades: false,
     };
     return encodeMessage({ $case: 'hello', value: { ...about, ...rest } });
   };
