@@ -35,6 +35,7 @@ const SERVICE_FLOORS = [
   'organizations',
   'webhooks',
   'machines',
+  'rollouts',
   'catalogue',
   'metering',
   'instances',
@@ -109,7 +110,13 @@ module.exports = {
     mayOnlySee('control-plane/mail', ['shared', 'control-plane/domain']),
     mayOnlySee(
       'control-plane/http',
-      ['shared', 'control-plane/domain', 'control-plane/services', 'control-plane/config'],
+      [
+        'shared',
+        'control-plane/domain',
+        'control-plane/services',
+        'control-plane/config',
+        'control-plane/host-release',
+      ],
       ['control-plane/http/mcp'],
     ),
     // The server for AI agents calls the API as any client does.
@@ -166,7 +173,14 @@ module.exports = {
       from: { path: '^control-plane/(grpc|workers)/' },
       to: { path: '^control-plane/services/identity/' },
     },
-    mayOnlySee('control-plane/grpc', ['shared', 'control-plane/domain', 'control-plane/services']),
+    // The release that hosts are given: http/ and grpc/ give it.
+    mayOnlySee('control-plane/host-release', ['shared', 'control-plane/domain']),
+    mayOnlySee('control-plane/grpc', [
+      'shared',
+      'control-plane/domain',
+      'control-plane/services',
+      'control-plane/host-release',
+    ]),
     mayOnlySee('control-plane/workers', ['shared', 'control-plane/domain', 'control-plane/services']),
 
     mayOnlySee('agent/domain', ['shared']),

@@ -12,6 +12,7 @@ import type { HostRefusal } from './domain/machines/host-refusal.js';
 import { jobsOf, type Job } from './jobs.js';
 import { Gateway } from './grpc/gateway.js';
 import { HostTls } from './grpc/host-tls.js';
+import { ReleaseFile, versionInName } from './host-release/release-file.js';
 import { readConsole } from './http/console/files.js';
 import { consoleInDrill } from './http/drill.js';
 import { Metrics } from './http/metrics/metrics.js';
@@ -189,7 +190,8 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
   );
   const metrics = metricsOf(platform, config, backups, () => certificates?.terms() ?? []);
   const onRefused = (reason: HostRefusal) => metrics.count({ what: 'host-refused', reason });
-  const gateway = new Gateway(platform, logger, onRefused, overrides.hostsAreHere ? NO_KEEPALIVE : {});
+  const release = config.hostRelease === undefined ? undefined : new ReleaseFile(config.hostRelease);
+  const gateway = new Gateway(platform, logger, onRefused, release, overrides.hostsAreHere ? NO_KEEPALIVE : {});
   let http: FastifyInstance | undefined;
   let certificates: Certificates | undefined;
 
@@ -205,8 +207,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
       // A large fleet takes part of a second to read: nobody waits for that yet.
       platform.fleet.machines();
       const consoleFiles = readConsoleOf(config, drill);
-      const { rateLimits, hostRelease } = config;
-      http = await createHttpServer(platform, logger, rateLimits, metrics, shown, consoleFiles, hostRelease);
+      http = await createHttpServer(platform, logger, config.rateLimits, metrics, shown, consoleFiles, release);
       const hostSide = tls.grpc && certificates ? new HostTls(certificates, certificates.authority) : undefined;
       const addresses = {
         http: await listen(http, config.httpAddress),
@@ -247,6 +248,7 @@ function settingsOf(config: Config) {
     webhookNetworks: config.webhookNetworks ?? [],
     destroyErrorsAfterMs: config.destroyErrorsAfterMs ?? null,
     settings: config.settings ?? [],
+    hostReleaseVersion: versionInName(config.hostRelease ?? ''),
   };
 }
 

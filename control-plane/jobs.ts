@@ -19,6 +19,7 @@ import { linkSenderOf } from './services/identity/links/send-links.js';
 import { destroyUnpaid } from './services/billing/settle/auto-destroy.js';
 import { settlerOf } from './services/billing/settle/settle.js';
 import { purgerOf } from './services/housekeeping/purge.js';
+import { rolloutWorkerOf } from './services/rollouts/advance.js';
 import { keepMeasurements } from './services/measurements/keep.js';
 import type { mailWorkersOf } from './services/mail/mail-workers.js';
 import type { PutOffWrites } from './put-off-writes.js';
@@ -42,6 +43,7 @@ export type Job =
   | 'measurements'
   | 'operator-events'
   | 'purge'
+  | 'rollouts'
   | 'schedules'
   | 'second-factors'
   | 'silent-hosts'
@@ -101,6 +103,7 @@ function allJobs(platform: App, logger: Logger, { mails, webhooks, putOff }: Mak
     'time-outs': () => expireTransitions(platform),
     'wait-events': waitTellerOf(platform),
     'operator-events': operatorTellerOf(platform),
+    rollouts: rolloutWorkerOf(platform),
     schedules: schedulerOf(platform),
     suspensions: () => enforceSuspensions(platform),
     'held-gpus': () => releaseHeldGpus(platform),

@@ -53,6 +53,7 @@ export interface EventData {
   'machine.back': MachineData;
   'machine.refusing': MachineData & { reason: string; since: string };
   'machine.accepting': MachineData;
+  'machine.upgrade_failed': MachineData & { version: string; reason: string };
   'gpu.unhealthy': MachineData & { gpu_uuid: string; reason: string | null };
   'gpu.healthy': MachineData & { gpu_uuid: string };
   'gpu.disputed': MachineData & { gpu_uuid: string; owner_machine_id: string; owner_machine_name: string };
@@ -116,6 +117,7 @@ export const STREAM_OF: Readonly<Record<EventType, 'organization' | 'operators'>
   'machine.back': 'operators',
   'machine.refusing': 'operators',
   'machine.accepting': 'operators',
+  'machine.upgrade_failed': 'operators',
   'gpu.unhealthy': 'operators',
   'gpu.healthy': 'operators',
   'gpu.disputed': 'operators',

@@ -32,6 +32,8 @@ export const OPERATOR_ACTS = [
   'organization.suspend',
   'quarantine.adopt',
   'quarantine.remove',
+  'rollout.start',
+  'rollout.stop',
   'template.create',
   'template.deactivate',
   'template.duplicate',

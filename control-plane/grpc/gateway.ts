@@ -22,6 +22,7 @@ import type { Logger } from '../../shared/logger.js';
 import { parseAddress } from '../../shared/network/addresses.js';
 import { GATEWAY_OPTIONS, STREAMS_OF_A_HOST } from '../../shared/protocol.js';
 import { fingerprintOf } from '../../shared/network/tls.js';
+import type { ReleaseFile } from '../host-release/release-file.js';
 import { diskFull } from '../domain/disk-room.js';
 import { Refusal } from '../domain/refusal.js';
 import { hashToken } from '../services/secrets/tokens.js';
@@ -31,6 +32,7 @@ import { certifyHost, enrollHost, type Enrolled } from '../services/machines/enr
 import type { HostRefusal } from '../domain/machines/host-refusal.js';
 import { countMachines } from '../services/machines/machines.js';
 import type { App } from '../services/parts/parts.js';
+import { loadRelease } from './load-release.js';
 import { HelloQueue } from './hello-queue.js';
 import { RefusalLimiter } from './refusal-limiter.js';
 import { serveHost } from './host-session.js';
@@ -63,13 +65,16 @@ export class Gateway {
     private readonly platform: App,
     private readonly logger: Logger,
     private readonly onRefused: (reason: HostRefusal) => void,
+    release: ReleaseFile | undefined,
     private readonly options: ServerOptions = {},
   ) {
     this.service = {
       enroll: (call, callback) => this.enroll(call, callback),
       renew: (call, callback) => this.renew(call, callback),
-      loadRelease: (stream) =>
-        stream.emit('error', { code: status.NOT_FOUND, details: 'there is no release for hosts' }),
+      loadRelease: (stream) => {
+        const peer = stream.getPeer();
+        loadRelease(platform, release, this.proofOf(stream), stream, () => this.gate?.prove(peer));
+      },
       connect: (stream) => {
         const peer = stream.getPeer();
         const host = { stream, proof: this.proofOf(stream), hellos: this.hellos, onRefused };

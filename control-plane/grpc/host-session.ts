@@ -24,6 +24,7 @@ import { handleHello, type HelloAnswer } from '../services/reconciler/hello.js';
 
 import { receiveMeasurements } from '../services/reconciler/measurements.js';
 import { recordFindings } from '../services/machines/findings.js';
+import { recordUpgradeReport } from '../services/rollouts/report.js';
 import { recordResult } from '../services/reconciler/command-results.js';
 import { recordProgress, recordReport } from '../services/reconciler/workload-reports.js';
 import { recordHeartbeat } from '../services/reconciler/heartbeat.js';
@@ -292,6 +293,8 @@ class HostSession implements AgentStream {
         return platform.measurementQueries.receive(machineId, message.value);
       case 'findingReport':
         return recordFindings(platform, machineId, message.value);
+      case 'upgradeReport':
+        return recordUpgradeReport(platform, machineId, message.value);
       case 'logChunk':
         return platform.logs.receive(machineId, message.value);
       default:

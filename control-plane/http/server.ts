@@ -34,7 +34,7 @@ import { documentApi } from './openapi/openapi.js';
 import { enforcePolicies } from './access/policy.js';
 import { EventStreams } from './events/event-streams.js';
 import type { Metrics } from './metrics/metrics.js';
-import { ReleaseFile } from './install/release-file.js';
+import type { ReleaseFile } from '../host-release/release-file.js';
 import { installRoutes } from './install/routes.js';
 import { limitRates } from './limits/rate-limits.js';
 import { mcpRoutes } from './mcp/routes.js';
@@ -54,6 +54,7 @@ import { eventRoutes } from './routes/events.js';
 import { factorRoutes } from './routes/factors.js';
 import { healthRoutes } from './routes/health.js';
 import { findingRoutes } from './routes/operator/findings.js';
+import { rolloutRoutes } from './routes/operator/rollouts.js';
 import { identityRoutes } from './routes/identity/identities.js';
 import { instanceAccessRoutes } from './routes/instances/instance-access.js';
 import { instanceReadingRoutes } from './routes/instances/instance-reads.js';
@@ -112,7 +113,7 @@ export async function createHttpServer(
   metrics: Metrics,
   identity?: ServerIdentity,
   consoleFiles?: ConsoleFiles,
-  hostRelease?: string,
+  release?: ReleaseFile,
 ): Promise<FastifyInstance> {
   const app = fastify({
     loggerInstance: logger,
@@ -161,7 +162,6 @@ export async function createHttpServer(
   refuseOnFullDisk(app, platform);
   boundLargeBodies(app, platform, BODY_LIMIT_BYTES);
   shareLists(app, platform);
-  const release = hostRelease === undefined ? undefined : new ReleaseFile(hostRelease);
   for (const register of routesOf(platform, metrics, release))
     await app.register(
       named('routes', async (scope) => register(scope.withTypeProvider<TypeBoxTypeProvider>(), platform)),
@@ -214,6 +214,7 @@ function routesOf(platform: App, metrics: Metrics, release: ReleaseFile | undefi
     memberRoutes,
     offerRoutes,
     operatorMachineRoutes,
+    rolloutRoutes,
     machineListRoutes(metrics),
     operatorControlPlaneRoutes,
     operatorMoneyRoutes,

@@ -234,6 +234,25 @@ export interface Schema {
     reports_findings: Generated<Flag>;
     silent_ms: Generated<number>;
     disks_paused: Generated<Flag>;
+    takes_upgrades: Generated<Flag>;
+  };
+  rollouts: {
+    id: string;
+    version: string;
+    started_at: number;
+    stopped_at: number | null;
+    stop_reason: string | null;
+    ended_at: number | null;
+    open: 1 | null;
+  };
+  rollout_hosts: {
+    rollout_id: string;
+    machine_id: string;
+    wave: number;
+    asked_at: number;
+    state: 'asked' | 'loading' | 'installing' | 'upgraded' | 'failed';
+    ended_at: number | null;
+    reason: string | null;
   };
   findings: { machine_id: string; reported_at: number; findings: string };
   gpus: {

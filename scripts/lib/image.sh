@@ -5,6 +5,7 @@
 image_lock=$root/scripts/lib/image.lock
 
 keep_image_base() { keep "image-base-$image_arch" make_image_base "$image_lock" "$root/scripts/lib/image.sh"; }
+keep_own_node() { keep own-node make_own_node "$image_lock"; }
 keep_image_driver() {
   keep "image-driver-$image_arch" make_image_driver "$image_lock" "$root/scripts/lib/image.sh" node_modules/better-sqlite3/package.json
 }

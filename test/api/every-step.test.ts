@@ -367,6 +367,17 @@ const USE_CASES: Readonly<Record<string, UseCase>> = {
     const adoption = { organization_id, template_id: world.templateId, offer_id: offerId, disk_gb: 10 };
     return of(operator(), `POST /v1/operator/quarantine/${id}/adopt`, adoption);
   },
+  'start a rollout': () => {
+    world.test.core.platform.hostReleaseVersion = '9.9.9';
+    return of(operator(), 'POST /v1/operator/rollouts');
+  },
+  'stop a rollout': async () => {
+    world.test.core.platform.hostReleaseVersion = '9.9.9';
+    const { items } = await operator().get<{ items: { id: string }[] }>('/v1/operator/rollouts');
+    // At most one is open: the one that was started above.
+    const { id } = items[0] ?? (await operator().post<{ id: string }>('/v1/operator/rollouts'));
+    return of(operator(), `POST /v1/operator/rollouts/${id}/stop`);
+  },
   'confirm the clock': () => {
     world.test.advance(1_000);
     world.test.clock.step(120_000);

@@ -16,7 +16,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer, text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Downloads, MOST_DOWNLOADS } from '../../control-plane/http/install/downloads.js';
+import { Downloads, MOST_DOWNLOADS } from '../../control-plane/host-release/downloads.js';
 import { HOUR_MS } from '../../shared/time.js';
 import { eventually } from '../../scripts/eventually.js';
 import { TestControlPlane } from '../harness/control-plane.js';
@@ -145,8 +145,10 @@ describe('the release', () => {
   it('goes to so many at once, and a place is free again when one leaves', async () => {
     await serve(LARGE);
     const { token } = await tokenOf();
-    const held = await Promise.all(Array.from({ length: MOST_DOWNLOADS }, () => release(token)));
-    const refused = await release(token);
+    const { token: other } = await tokenOf();
+    const held = await Promise.all([token, token, other, other].map((each) => release(each)));
+    expect(held.map(({ statusCode }) => statusCode)).toEqual(Array.from({ length: MOST_DOWNLOADS }, () => 200));
+    const refused = await release((await tokenOf()).token);
     expect(refused.statusCode).toBe(503);
     expect(refused.headers['retry-after']).toBeDefined();
     held[0]?.destroy();
@@ -158,14 +160,25 @@ describe('the release', () => {
     await serve(RELEASE);
   });
 
+  it('leaves room for others beside the hosts of one token', async () => {
+    await serve(LARGE);
+    const { token } = await tokenOf();
+    const held = await Promise.all([release(token), release(token)]);
+    expect((await release(token)).statusCode).toBe(503);
+    const other = await release((await tokenOf()).token);
+    expect(other.statusCode).toBe(200);
+    for (const each of [...held, other]) each.destroy();
+    await serve(RELEASE);
+  });
+
   it('is cut for somebody who never reads to its end', async () => {
     const downloads = new Downloads(1);
     const endless = () => Promise.resolve({ stream: new Readable({ read: () => undefined }) });
-    const opened = await Promise.all(Array.from({ length: MOST_DOWNLOADS }, () => downloads.open(endless)));
-    await expect(downloads.open(endless)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    const opened = await Promise.all(['a', 'a', 'b', 'c'].map((who) => downloads.open(who, endless)));
+    await expect(downloads.open('d', endless)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
     await eventually('their ends', () => Promise.resolve(opened.every(({ stream }) => stream.closed)));
-    (await downloads.open(endless)).stream.destroy();
-    await expect(downloads.open(() => Promise.reject(new Error('no file')))).rejects.toThrow('no file');
+    (await downloads.open('a', endless)).stream.destroy();
+    await expect(downloads.open('a', () => Promise.reject(new Error('no file')))).rejects.toThrow('no file');
   });
 });
 

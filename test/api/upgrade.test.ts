@@ -143,6 +143,8 @@ describe.each(RELEASES)('A store that release %s has left', (release) => {
       offer: [offers.offerId],
       template: Object.values(templates),
       system_template: [templates.system],
+      // The older release knows none.
+      rollout: [],
       template_hash: [hash_id],
       instance: known.map(([, id]) => id),
       machine: world.hosts.map(({ hostId }) => hostId),

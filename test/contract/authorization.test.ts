@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { insertRow } from '../../control-plane/store/sql.js';
 import type BetterSqlite3 from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DAY_MS } from '../../shared/time.js';
@@ -111,6 +112,7 @@ async function makeSide(): Promise<Side> {
     offer,
     organization: admin.organizationId,
     quarantine: await quarantined(agent),
+    rollout: endedRollout(),
     session: ofUser.get(admin.userId)?.session ?? '',
     second_factor: ofUser.get(admin.userId)?.second_factor ?? '',
     template: template.id,
@@ -123,6 +125,14 @@ async function makeSide(): Promise<Side> {
     enrollment_token: tokens.items.find(({ uses }) => uses === 0)?.id ?? '',
   };
   return { admin, member, things, ofUser };
+}
+
+/** Makes a rollout that is over. */
+function endedRollout(): string {
+  const id = randomUUID();
+  const over = { version: '9.9.9', started_at: 0, stopped_at: null, stop_reason: null, ended_at: 0, open: null };
+  test.core.platform.store.transact((tx) => tx.run(insertRow('rollouts', { id, ...over })));
+  return id;
 }
 
 async function quarantined(agent: TestControlPlane['lastAgent']): Promise<string> {

@@ -50,6 +50,8 @@ export const NOT_RECORDED: Readonly<Record<string, string>> = {
   'PUT /v1/operator/users/{id}/operator': 'the marketplace itself',
   'DELETE /v1/operator/users/{id}/operator': 'the marketplace itself',
   'POST /v1/operator/quarantine/{id}/remove': 'it is nobody’s yet',
+  'POST /v1/operator/rollouts': 'it is of hosts',
+  'POST /v1/operator/rollouts/{id}/stop': 'it is of hosts',
   'POST /v1/operator/clock/confirm': 'the marketplace itself',
 };
 /** Routes whose acts test/api/audit-log.test.ts looks at. */

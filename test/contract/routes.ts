@@ -39,6 +39,7 @@ export type ObjectKind =
   | 'offer'
   | 'organization'
   | 'quarantine'
+  | 'rollout'
   | 'session'
   | 'second_factor'
   | 'ssh_key'
@@ -266,6 +267,10 @@ export const ROUTES: readonly Route[] = [
   route('GET /v1/operator/quarantine', 'operator'),
   of('quarantine', 'QUARANTINE_NOT_FOUND', 'POST /v1/operator/quarantine/{id}/remove', 'operator'),
   route('POST /v1/operator/quarantine/{id}/adopt', 'operator', { disk_gb: 1 }),
+  route('POST /v1/operator/rollouts', 'operator'),
+  route('GET /v1/operator/rollouts', 'operator'),
+  of('rollout', 'ROLLOUT_NOT_FOUND', 'GET /v1/operator/rollouts/{id}', 'operator'),
+  of('rollout', 'ROLLOUT_NOT_FOUND', 'POST /v1/operator/rollouts/{id}/stop', 'operator'),
   route('GET /v1/operator/audit-log', 'operator'),
   route('GET /v1/operator/ignored-stops', 'operator'),
   of('instance', 'INSTANCE_NOT_FOUND', 'POST /v1/operator/instances/{id}/credit-ignored-stop', 'operator', {

@@ -59,6 +59,8 @@ export class FakeAgent {
   /** Every query of what an instance has used; answered with these points, unless they are null. */
   readonly queried: { queryId: string; instanceId: string }[] = [];
   points: Record<string, unknown>[] | null = [];
+  /** Each version that it was asked to upgrade to. */
+  readonly upgrades: string[] = [];
   readonly subscriptions = new Map<string, string>();
   automatic: boolean;
   heartbeatMs = 0;
@@ -335,6 +337,7 @@ export class FakeAgent {
 
   private receive(message: WireMessage): void {
     const { command, resultAck, reportAck, logSubscribe, logUnsubscribe, paidTimes, measurementQuery } = message;
+    if (message.upgrade) this.upgrades.push(message.upgrade.version);
     if (paidTimes) this.paidTimes.push(paidTimes.instances);
     if (resultAck && !this.echoes.hear(resultAck.commandId)) this.acknowledged.push(resultAck.commandId);
     if (reportAck) this.acknowledgedReports.add(`${reportAck.instanceId} ${reportAck.number}`);

@@ -4,6 +4,7 @@ import {
   loadPackageDefinition,
   type ChannelCredentials,
   type ClientDuplexStream,
+  type ClientReadableStream,
   type ClientOptions,
   type Metadata,
   type ServiceClientConstructor,
@@ -47,7 +48,8 @@ export interface WireMessage {
     | 'logSubscribe'
     | 'logUnsubscribe'
     | 'paidTimes'
-    | 'measurementQuery';
+    | 'measurementQuery'
+    | 'upgrade';
   welcome?: {
     protocol: number;
     epoch: number;
@@ -68,6 +70,7 @@ export interface WireMessage {
   logUnsubscribe?: { subscriptionId: string };
   paidTimes?: { instances: { instanceId: string; paidMs: number }[] };
   measurementQuery?: { queryId: string; instanceId: string };
+  upgrade?: { version: string };
 }
 
 export type WireStream = ClientDuplexStream<Record<string, unknown>, WireMessage>;
@@ -94,6 +97,10 @@ export interface WireClient {
     callback: (error: ServiceError | null, answer: { certificate: string }) => void,
   ): void;
   connect(metadata: Metadata): WireStream;
+  loadRelease(
+    request: { file: string; offset: number },
+    metadata: Metadata,
+  ): ClientReadableStream<{ name: string; size: number; data: Buffer }>;
   close(): void;
 }
 

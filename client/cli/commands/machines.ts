@@ -7,6 +7,7 @@ import { findMachine } from '../operator/find.js';
 import type { Column } from '../output/table.js';
 import { ago, minuteOf } from '../output/times.js';
 import { confirm } from '../prompts/confirm.js';
+import { defineUpgrades } from './machine-upgrades.js';
 import { duration, whole, withYes } from './options.js';
 
 type Machine = components['schemas']['OperatedMachine'];
@@ -84,6 +85,7 @@ export const define: Define = (command, invocation) => {
         );
     });
   defineActs(command, invocation);
+  defineUpgrades(command, invocation);
 };
 
 const defineActs: Define = (command, invocation) => {

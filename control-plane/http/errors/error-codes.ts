@@ -242,6 +242,7 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorDefinition>> = {
       'The last proof of who uses this session is older than 15 minutes; prove it again with POST /v1/me/proof, and repeat the request.',
   },
   QUARANTINE_NOT_FOUND: { status: 404, meaning: 'No workload in quarantine has this id.' },
+  ROLLOUT_NOT_FOUND: { status: 404, meaning: 'No rollout has this id.' },
   RATE_LIMITED: {
     status: 429,
     meaning: 'Too many requests from this address, with this credential, or for this account; see Retry-After.',

@@ -254,6 +254,14 @@ export const EVENT_MODELS = {
     }),
   },
   'machine.accepting': { meaning: 'The host of a machine takes new instances again.', data: Type.Object(machine) },
+  'machine.upgrade_failed': {
+    meaning: 'The agent of a machine could not be upgraded; the rollout asks no further host.',
+    data: Type.Object({
+      ...machine,
+      version: text('The version that the agent was to be upgraded to'),
+      reason: text('Why it has failed'),
+    }),
+  },
   'gpu.unhealthy': {
     meaning: 'A machine reports that a GPU is unhealthy.',
     data: Type.Object({ ...gpu, reason: whyUnhealthy }),

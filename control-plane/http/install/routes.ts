@@ -2,12 +2,12 @@ import send from '@fastify/send';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { isLoopback } from '../../../shared/network/addresses.js';
 import { Refusal, invalidField } from '../../domain/refusal.js';
+import type { Release, ReleaseFile } from '../../host-release/release-file.js';
 import { checkEnrollmentToken } from '../../services/machines/enrollment.js';
 import type { App } from '../../services/parts/parts.js';
+import { hashToken } from '../../services/secrets/tokens.js';
 import { PUBLIC, notFound } from '../access/policy.js';
 import { text } from '../schema/schemas.js';
-import { Downloads } from './downloads.js';
-import type { Release, ReleaseFile } from './release-file.js';
 import { installScript } from './script.js';
 
 /** What a build of releases puts beside the tarball. A host whose owner has the public key asks for them. */
@@ -17,7 +17,7 @@ const SIGNATURES = ['SHA256SUMS', 'SHA256SUMS.minisig'];
  * Serves the script that makes a machine a GPU host, and the release that the script installs. The release goes only to whoever has a
  * usable enrollment token, which stays unused. The addresses in the script are settings: nothing of a request gets into it.
  */
-export function installRoutes(release: ReleaseFile, downloads = new Downloads()) {
+export function installRoutes(release: ReleaseFile) {
   return (app: FastifyInstance, platform: App): void => {
     const config = { policy: PUBLIC } as const;
     const script = { hide: true, operationId: 'getInstallScript', summary: 'The script that installs the agent' };
@@ -40,11 +40,12 @@ export function installRoutes(release: ReleaseFile, downloads = new Downloads())
       const schema = { ...about, response: { 200: text('The file') } };
       app.get(`/install/${file}`, { config, schema }, async (request, reply) => {
         requireEncryption(request);
-        checkEnrollmentToken(platform, tokenOf(request));
+        const token = tokenOf(request);
+        checkEnrollmentToken(platform, token);
         const { name, folder } = await readable(release);
         const wanted = encodeURIComponent(file === 'release' ? name : file);
         const options = { root: folder, cacheControl: false, dotfiles: 'allow' } as const;
-        const opened = await downloads.open(() => send(request.raw, wanted, options));
+        const opened = await release.downloads.open(hashToken(token), () => send(request.raw, wanted, options));
         void reply.code(opened.statusCode as 200).headers({ ...opened.headers, 'Cache-Control': 'no-store' });
         return reply.send(opened.stream);
       });

@@ -6,7 +6,7 @@ import {
   type EnrollmentTokenDetails,
 } from '../../services/machines/enrollment.js';
 import type { App } from '../../services/parts/parts.js';
-import type { ReleaseFile } from '../install/release-file.js';
+import type { ReleaseFile } from '../../host-release/release-file.js';
 import { OPERATOR, accountOf } from '../access/policy.js';
 import { body, flag, integer, iso, isoOrNull, nullable, optional, text, timestamp, uuid } from '../schema/schemas.js';
 import { idOf, NoContent, page, pageFields, viewPage, type Routes } from './routes.js';

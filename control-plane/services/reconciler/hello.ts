@@ -57,6 +57,7 @@ function noteHello(tx: Tx, machine: Row<'machines'>, hello: Hello): void {
     // Nobody has seen yet whether the disks are there.
     disks_paused: hello.unseen ? machine.disks_paused : (0 as const),
     reports_findings: hello.reportsFindings ? (1 as const) : (0 as const),
+    takes_upgrades: hello.takesUpgrades ? (1 as const) : (0 as const),
     // A host that cannot see its workloads has not resynced.
     needs_resync: hello.unseen ? machine.needs_resync : (0 as const),
   };

@@ -68,6 +68,8 @@ export interface Platform extends Core {
   workerRuns: WorkerRuns;
   /** The settings as operators see them, without secrets. */
   settings: readonly Setting[];
+  /** The version of the release that hosts are given; null: none, or its file is not named as releases are. */
+  hostReleaseVersion: string | null;
   /** The scheduled backups; null: none are scheduled. */
   backups: Pick<ScheduledBackups, 'state'> | null;
   /** Whether the database was restored for a drill: nothing reaches hosts, mail servers, webhooks, issuers or payment providers. */

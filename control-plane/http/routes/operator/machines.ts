@@ -52,6 +52,7 @@ const Machine = Type.Object(
         'The version of the control plane, to which its agent should be upgraded; null: the agent is not older, or has not reported its version',
       ),
     ),
+    ...optional({ takes_upgrades: flag('Whether the owner of the host lets its agent upgrade itself') }),
     obstacle: nullable(text('Why the host accepts no new instances, as the agent reports it; null: it accepts them')),
     clock_ahead_ms: nullable(
       integer(
@@ -301,6 +302,7 @@ function machineView(machine: MachineDetails) {
     cordoned: machine.cordoned_at !== null,
     lost: machine.lost_at !== null,
     disk_quota_waived: machine.quota_waived_at !== null,
+    takes_upgrades: machine.takes_upgrades === 1,
     maintenance: maintenanceOf(machine),
     enrolled_at: iso(machine.enrolled_at),
     last_seen_at: isoOrNull(machine.last_seen_at),

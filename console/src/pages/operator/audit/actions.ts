@@ -37,6 +37,8 @@ export const ACTIONS: Readonly<Record<Action, true>> = {
   'organization.suspend': true,
   'quarantine.adopt': true,
   'quarantine.remove': true,
+  'rollout.start': true,
+  'rollout.stop': true,
   'template.create': true,
   'template.deactivate': true,
   'template.duplicate': true,
