@@ -61,7 +61,8 @@ export class Pipe {
   }
 }
 
-function tries(work: () => void): boolean {
+/** Does what a pipe may not be ready for. Returns whether it was. */
+export function tries(work: () => void): boolean {
   try {
     work();
     return true;
