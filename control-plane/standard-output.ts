@@ -4,7 +4,6 @@ import { sleep, type Clock } from '../shared/clock.js';
 import { MOST_LINE_BYTES } from './domain/audit-line.js';
 import type { WriteText } from './services/audit-out/outputs.js';
 
-const STDOUT = 1;
 /** How long a reader that reads nothing is left alone before the next attempt. */
 const FULL_MS = 250;
 
@@ -15,10 +14,7 @@ const writeBytes = promisify(write);
  * of at most {@link MOST_LINE_BYTES} at a time, which a pipe or local socket takes whole or not at all. While a reader reads nothing, it
  * tries again and again: neither the program nor its memory feels that.
  */
-export function standardOutput(clock: Clock, fd = STDOUT): WriteText {
-  // Node makes a pipe or socket non-blocking when it opens its stream. Otherwise a reader that reads nothing would hold one of the few
-  // threads that write, which then also keeps the process from ending.
-  if (fd === STDOUT) void process.stdout;
+export function standardOutput(clock: Clock, fd = openStdout()): WriteText {
   const writeAll = async (piece: Buffer, signal: AbortSignal) => {
     for (let done = 0; done < piece.length;) {
       signal.throwIfAborted();
@@ -34,6 +30,14 @@ export function standardOutput(clock: Clock, fd = STDOUT): WriteText {
   return async (lines, signal) => {
     for (const piece of piecesOf(lines)) await writeAll(piece, signal);
   };
+}
+
+/**
+ * Returns the descriptor of standard output. Node makes a pipe or socket non-blocking when it opens its stream. Otherwise a reader that reads
+ * nothing would hold one of the few threads that write, which then also keeps the process from ending.
+ */
+function openStdout(): number {
+  return process.stdout.fd;
 }
 
 /** Joins lines to pieces of at most {@link MOST_LINE_BYTES}. */
