@@ -31,6 +31,7 @@ const SERVICE_FLOORS = [
   'connections',
   'system',
   'events',
+  'audit-out',
   'mail',
   'organizations',
   'webhooks',

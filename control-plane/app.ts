@@ -22,6 +22,7 @@ import { closeHttp, listen } from './listen.js';
 import { fetchNothing, issuerFetcher } from './outbound/fetch-issuer.js';
 import { OpenIdClient } from './outbound/openid.js';
 import { webhookPoster, type OutboundOptions } from './outbound/post-webhook.js';
+import { askingSystem } from './outbound/resolve-name.js';
 import { SmtpTransport } from './mail/smtp.js';
 import { manualPayments } from './payments/manual.js';
 import { createOperator } from './services/identity/sign-in/sign-up.js';
@@ -40,6 +41,8 @@ import { forgetIssuerSecrets } from './services/identity/companies/issuers.js';
 import { forgetTotpSecrets } from './services/identity/factors/second-factors.js';
 import { shiftRemovals } from './services/identity/factors/factor-removals.js';
 import { mailWorkersOf } from './services/mail/mail-workers.js';
+import { stdoutOutput, webhookOutput } from './services/audit-out/outputs.js';
+import { AuditSender } from './services/audit-out/sender.js';
 import { beginEventEpoch } from './services/events/epoch.js';
 import { LastUsed } from './services/system/last-used.js';
 import { Passwords, type PasswordCost } from './services/secrets/passwords.js';
@@ -53,6 +56,7 @@ import { Encryption } from './services/secrets/encryption.js';
 import { writeMeasurements } from './services/measurements/keep.js';
 import { beginTerm } from './services/connections/term.js';
 import { PutOffWrites } from './put-off-writes.js';
+import { standardOutput } from './standard-output.js';
 import { adoptNextKey, prepareNextKey, readNextKey } from './secret-key.js';
 import { backUp } from './store/backup.js';
 import { ageOf, readCopies } from './store/copies.js';
@@ -75,6 +79,8 @@ export interface Overrides {
   webhooks?: Pick<OutboundOptions, 'resolve' | 'trusted'>;
   /** Notices no dead host by keepalive: where hosts are in this process, they cannot answer while it computes. */
   hostsAreHere?: boolean;
+  /** Where audit lines for standard output go: a file descriptor that does not block. No setting can change that; only tests do. */
+  auditFile?: number;
 }
 
 export interface Addresses {
@@ -181,9 +187,10 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     platform.term = beginTerm(store, ids);
   });
   const webhooks = senderOf(platform, logger, overrides);
+  const audit = auditSenderOf(platform, config, logger, overrides);
   const mails = mailWorkersOf(platform, logger);
   const workers = new Workers<Job>(
-    jobsOf(platform, logger, { mails, webhooks, putOff }),
+    jobsOf(platform, logger, { mails, webhooks, audit, putOff }),
     platform.workerRuns,
     logger,
     defer,
@@ -227,6 +234,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
       await gateway.close();
       await workers.stop();
       await webhooks.stop();
+      await audit.stop();
       await mails.stop();
       writeIfPossible(logger, () => platform.lastUsed.flush(store));
       writeIfPossible(logger, () => writeMeasurements(platform));
@@ -317,6 +325,24 @@ function openIdOf(
 
 function senderOf(platform: App, logger: Logger, { webhooks }: Overrides): WebhookSender {
   return new WebhookSender(platform, webhookPoster({ allowed: platform.webhookNetworks, ...webhooks }), logger);
+}
+
+/** The operator has chosen the webhook's address, so it can be a private one. */
+const ANYWHERE = ['0.0.0.0/0', '::/0'];
+
+function auditSenderOf(
+  platform: App,
+  { auditOut }: Config,
+  logger: Logger,
+  { webhooks, auditFile }: Overrides,
+): AuditSender {
+  const { clock } = platform;
+  const outputs = auditOut?.stdout ? [stdoutOutput(standardOutput(clock, auditFile))] : [];
+  if (auditOut?.webhook) {
+    const post = webhookPoster({ allowed: ANYWHERE, resolve: askingSystem, isPlainAllowed: true, ...webhooks });
+    outputs.push(webhookOutput(auditOut.webhook, post, clock));
+  }
+  return new AuditSender(platform, outputs, logger);
 }
 
 /**

@@ -4,6 +4,7 @@ import { RESERVE_BYTES } from './domain/disk-room.js';
 import { describeSettings, type Setting } from './domain/setting.js';
 import { SIGN_UP_MODES, type SignUpMode } from './domain/identity/sign-up.js';
 import type { PaymentProvider } from './domain/money/payment.js';
+import { AUDIT_WEBHOOK_SETTINGS, auditWebhook } from './outbound/audit-settings.js';
 import { MAIL_SETTINGS, mailSettings, type SmtpSettings } from './mail/settings.js';
 import { PROVIDER_SETTINGS, paymentProvider } from './payments/providers.js';
 import { readSecretKey } from './secret-key.js';
@@ -65,6 +66,8 @@ export interface Config {
   abuse?: { email?: string; url?: string };
   /** Networks, private ones for example, that webhooks can reach although they are forbidden; absent: none. */
   webhookNetworks?: string[];
+  /** Where audit lines go; absent: nowhere. `webhook`: the address, and the secret that signs. */
+  auditOut?: { stdout: boolean; webhook?: { url: string; secret: string } };
   /** The mail server; absent: no mail is sent. With it, there is a `publicUrl`. */
   mail?: SmtpSettings;
   /** Opens the payment provider; absent: operators grant credit, and renters cannot pay here. */
@@ -99,6 +102,7 @@ const DEFAULTS = {
   GPURENT_LITESTREAM: 'no',
   GPURENT_LOG_LEVEL: 'info',
   GPURENT_LOG_FORMAT: '',
+  GPURENT_AUDIT_STDOUT: 'no',
   GPURENT_PAYMENTS: 'manual',
   GPURENT_SIGN_UP: 'open',
   GPURENT_OPERATORS_NEED_SECOND_FACTOR: 'no',
@@ -113,7 +117,13 @@ const DEFAULTS = {
   GPURENT_RATE_LIMIT_ATTEMPTS_ADDRESS: '60',
   GPURENT_RATE_LIMIT_ATTEMPTS_ACCOUNT: '20',
 };
-const OTHER_SETTINGS = ['GPURENT_CONFIG', 'GPURENT_SECRET_KEY_FILE', ...MAIL_SETTINGS, ...PROVIDER_SETTINGS];
+const OTHER_SETTINGS = [
+  'GPURENT_CONFIG',
+  'GPURENT_SECRET_KEY_FILE',
+  ...AUDIT_WEBHOOK_SETTINGS,
+  ...MAIL_SETTINGS,
+  ...PROVIDER_SETTINGS,
+];
 /** The largest number that a limit can have. */
 const MOST = 999_999_999;
 type ReadSettings = Settings<keyof typeof DEFAULTS>;
@@ -167,6 +177,7 @@ export function checkConfig(
       isNetwork,
       'give networks or addresses, such as 10.1.0.0/16,fd00:1::/64',
     ),
+    auditOut: auditOut(yesOrNo('GPURENT_AUDIT_STDOUT'), environment),
     ...mail(environment, links.publicUrl),
     destroyErrorsAfterMs: limit('GPURENT_DESTROY_ERRORS_AFTER_HOURS') * HOUR_MS,
     litestream: yesOrNo('GPURENT_LITESTREAM'),
@@ -222,6 +233,22 @@ function abuse(settings: ReadSettings): { email?: string; url?: string } {
   };
 }
 
+function auditOut(stdout: boolean, environment: Record<string, string | undefined>): NonNullable<Config['auditOut']> {
+  const optional = (name: string) => environment[name] || undefined;
+  const webhook = auditWebhook({
+    optional,
+    file: (name) => secretOf(name, optional(name) ?? ''),
+    webAddress(name) {
+      const url = optional(name) ?? '';
+      // It can have a token.
+      if (!isWebAddress(url))
+        throw new SetupError(`${name} is no https address; give one, such as https://logs.example/in`);
+      return url;
+    },
+  });
+  return { stdout, ...(webhook ? { webhook } : {}) };
+}
+
 function mail(environment: Record<string, string | undefined>, url: string | undefined): { mail?: SmtpSettings } {
   const optional = (name: string) => environment[name] || undefined;
   const settings = mailSettings({ optional, file: (name) => secretOf(name, optional(name) ?? '') }, url);
@@ -250,10 +277,14 @@ function payments(provider: string, environment: Record<string, string | undefin
 
 /** Checks that an address uses https. Plain http is allowed only on loopback: it must not leave this machine. */
 function webAddress(name: string, text: string): string {
+  if (!isWebAddress(text)) throw new SetupError(`${name} is "${text}"; give an https address`);
+  return text;
+}
+
+function isWebAddress(text: string): boolean {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const isLocal = url?.protocol === 'http:' && ['127.0.0.1', 'localhost', '[::1]'].includes(url.hostname);
-  if (url?.protocol !== 'https:' && !isLocal) throw new SetupError(`${name} is "${text}"; give an https address`);
-  return text;
+  return url?.protocol === 'https:' || isLocal;
 }
 
 function secretOf(name: string, file: string): string {

@@ -24,6 +24,7 @@ import { keepMeasurements } from './services/measurements/keep.js';
 import type { mailWorkersOf } from './services/mail/mail-workers.js';
 import type { PutOffWrites } from './put-off-writes.js';
 import type { App } from './services/parts/parts.js';
+import type { AuditSender } from './services/audit-out/sender.js';
 import type { WebhookSender } from './services/webhooks/sender.js';
 import type { Worker } from './workers/workers.js';
 
@@ -76,6 +77,7 @@ const RUN_ON_FULL_DISK: ReadonlySet<Job> = new Set<Job>([
 interface Makers {
   mails: ReturnType<typeof mailWorkersOf>;
   webhooks: WebhookSender;
+  audit: AuditSender;
   putOff: PutOffWrites;
 }
 
@@ -91,7 +93,7 @@ export function jobsOf(platform: App, logger: Logger, makers: Makers): Record<Jo
   return Object.fromEntries(pausing) as Record<Job, Worker>;
 }
 
-function allJobs(platform: App, logger: Logger, { mails, webhooks, putOff }: Makers): Record<Job, Worker> {
+function allJobs(platform: App, logger: Logger, { mails, webhooks, audit, putOff }: Makers): Record<Job, Worker> {
   const { isDrill: drill } = platform;
   return {
     'disk-room': () => {
@@ -124,6 +126,7 @@ function allJobs(platform: App, logger: Logger, { mails, webhooks, putOff }: Mak
     mail: mails.send,
     purge: purgerOf(platform, [purgeGuesses, purgeNetworks]),
     webhooks: () => (drill ? {} : webhooks.run()),
+    'audit-out': () => (drill ? {} : audit.run()),
     'idle-log': () => ({ truncated: Number(platform.store.truncateIdleLog()) }),
   };
 }

@@ -18,6 +18,7 @@ export interface Setting {
 export const SHOWN_SETTINGS: readonly string[] = [
   'GPURENT_ABUSE_EMAIL',
   'GPURENT_ABUSE_URL',
+  'GPURENT_AUDIT_STDOUT',
   'GPURENT_BACKUP_EVERY_HOURS',
   'GPURENT_BACKUP_FOLDER',
   'GPURENT_BACKUP_KEEP',

@@ -1,8 +1,9 @@
 import type { LookupAddress } from 'node:dns';
+import { request as requestPlain, type IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
-import type { IncomingMessage } from 'node:http';
 import { isIP, type LookupFunction } from 'node:net';
 import { createSecureContext, rootCertificates } from 'node:tls';
+import { isLoopback } from '../../shared/network/addresses.js';
 import { mayReach, ownAddresses } from '../../shared/network/reachable.js';
 import {
   MOST_ANSWER_BYTES,
@@ -21,6 +22,8 @@ export interface OutboundOptions {
   own?: () => readonly string[];
   /** Authorities (PEM) that are trusted beside those that Node knows. */
   trusted?: readonly string[];
+  /** Whether plain http is allowed to addresses that are all loopback, because an operator has chosen the URL. */
+  isPlainAllowed?: boolean;
 }
 
 /** Most addresses of a name that are vetted and tried: a name can have any number. */
@@ -41,6 +44,7 @@ export function webhookPoster({
   resolve = askingNameServers(),
   own = ownAddresses,
   trusted,
+  isPlainAllowed = false,
 }: OutboundOptions): PostWebhook {
   let agent: Agent | undefined;
   const vetted = async (host: string, signal: AbortSignal): Promise<string[]> => {
@@ -54,11 +58,13 @@ export function webhookPoster({
   };
   return async (asked) => {
     const url = new URL(asked.url);
-    if (url.protocol !== 'https:') throw new WebhookFailure('forbidden_address');
+    const isPlain = isPlainAllowed && url.protocol === 'http:';
+    if (url.protocol !== 'https:' && !isPlain) throw new WebhookFailure('forbidden_address');
     const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
     const addresses = await untilAborted(asked.signal, vetted(host, asked.signal));
-    agent ??= agentThatTrusts(trusted);
-    return exchange(asked, url, host, addresses, agent);
+    if (isPlain && !addresses.every(isLoopback)) throw new WebhookFailure('forbidden_address');
+    if (!isPlain) agent ??= agentThatTrusts(trusted);
+    return exchange(asked, url, host, addresses, isPlain ? undefined : agent);
   };
 }
 
@@ -92,13 +98,13 @@ export function answering(addresses: readonly string[]): LookupFunction {
   };
 }
 
-/** Sends the request and reads the beginning of its answer. Once there is a status, the attempt cannot fail any more. */
+/** Sends the request, in plain text without an agent, and reads the beginning of its answer. With a status, the attempt cannot fail any more. */
 function exchange(
   { headers, body, signal }: WebhookRequest,
   url: URL,
   host: string,
   addresses: readonly string[],
-  agent: Agent,
+  agent: Agent | undefined,
 ): Promise<WebhookAnswer> {
   signal.throwIfAborted();
   return new Promise((resolve, reject) => {
@@ -109,9 +115,9 @@ function exchange(
     const options = {
       method: 'POST',
       host,
-      port: url.port || 443,
+      port: url.port || (agent ? 443 : 80),
       path: url.pathname + url.search,
-      agent,
+      agent: agent ?? false,
       headers: {
         ...headers,
         host: url.host,
@@ -121,7 +127,7 @@ function exchange(
       autoSelectFamilyAttemptTimeout: ONE_ADDRESS_MS,
       maxHeaderSize: MOST_HEADER_BYTES,
     };
-    const sent = request(options);
+    const sent = agent ? request(options) : requestPlain(options);
     const end = (failure: unknown) => {
       signal.removeEventListener('abort', onAbort);
       sent.destroy();

@@ -1,4 +1,4 @@
-import { Resolver } from 'node:dns/promises';
+import { Resolver, lookup } from 'node:dns/promises';
 
 /** Returns the addresses of a name; none: it has none, or they cannot be found out until the signal is aborted. */
 export type ResolveName = (name: string, signal: AbortSignal) => Promise<string[]>;
@@ -25,3 +25,12 @@ export function askingNameServers(servers?: readonly string[]): ResolveName {
     }
   };
 }
+
+/**
+ * Asks the system, which reads /etc/hosts, too. It occupies a thread, so it is only for the few names that an operator has chosen, and one
+ * at a time.
+ */
+export const askingSystem: ResolveName = async (name) => {
+  const found = await lookup(name, { all: true }).catch(() => []);
+  return found.map(({ address }) => address);
+};

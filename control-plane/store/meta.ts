@@ -1,4 +1,4 @@
-import { compileOnce, query } from './sql.js';
+import { compileOnce, query, sql } from './sql.js';
 import type { Tx } from './store.js';
 
 /** A key of the table `meta`, which holds facts about the database itself. */
@@ -50,3 +50,6 @@ export function restoredAt(tx: Tx): number {
 export function isDrill(tx: Tx): boolean {
   return readMeta(tx, 'drill') !== undefined;
 }
+
+/** The epoch of the events and audit lines that are written now, in a statement: a restore raises it, because numbers are given again. */
+export const EVENT_EPOCH = sql<number>`(SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'event_epoch')`;

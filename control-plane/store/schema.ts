@@ -2,6 +2,7 @@ import type { LinkPurpose } from '../domain/identity/account-link.js';
 import type { DeviceCodeState } from '../domain/identity/device-code.js';
 import type { Generated, Selectable } from 'kysely';
 import type { ActorKind } from '../domain/act.js';
+import type { AuditOutputName, AuditSource } from '../domain/audit-line.js';
 import type { ApiKeyKind, Role } from '../domain/caller.js';
 import type { DomainRole } from '../domain/identity/company.js';
 import type { CommandKind, CommandState } from '../domain/instances/command.js';
@@ -624,7 +625,20 @@ export interface Schema {
     object: string;
     reason: string | null;
   };
-  audit_log: { id: Generated<number>; at: number; actor_id: string; action: string; subject: string; details: string };
+  audit_log: {
+    id: Generated<number>;
+    at: number;
+    actor_id: string;
+    action: string;
+    subject: string;
+    details: string;
+    /** The event epoch in which it was written; null: an earlier release wrote it. */
+    epoch: number | null;
+  };
+  /** How far each output of audit lines has come in each source. */
+  audit_cursors: { output: AuditOutputName; source: AuditSource; number: number };
+  /** Acts of organizations that an output has not delivered. */
+  queued_acts: { id: Generated<number>; epoch: number; at: number; organization_id: string; number: number };
 }
 
 export type Row<Table extends keyof Schema> = Selectable<Schema[Table]>;

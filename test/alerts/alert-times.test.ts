@@ -78,6 +78,7 @@ const TIMES: Readonly<Record<string, Times>> = {
     well: [attempts('retried', '0 0 12+0x'), attempts('delivered', '5 5 6+0x')],
     labels: {},
   },
+  GpurentAuditOutLags: times('gpurent_audit_out_lag_seconds', 901, 0, 900, { output: 'webhook' }),
   GpurentEventLoopLags: {
     bad: [INFO, lag(CONTROL_PLANE)],
     fires: minutes(5),

@@ -7,6 +7,7 @@ import { backUp, restore } from '../../control-plane/store/backup.js';
 import type { InstanceBody } from '../harness/api-client.js';
 import { eventually } from '../../scripts/eventually.js';
 import { advanceUntil } from '../harness/advance-until.js';
+import { Pipe, linesOnceThereAre } from '../harness/audit-out.js';
 import { PUBLIC_URL, statusIs, type Renter, type TestControlPlane } from '../harness/control-plane.js';
 import type { FakeAgent } from '../harness/fake-agent.js';
 import { isMailing } from '../harness/mails.js';
@@ -331,6 +332,26 @@ const nothingDelivered: AlertCase = {
   },
 };
 
+const auditWaits: AlertCase = {
+  how: 'the reader of standard output reads nothing',
+  summary: /^Audit lines wait for stdout: the oldest for 16m .*s$/,
+  async provoke(installation) {
+    const { controlPlane: test } = installation;
+    const pipe = new Pipe();
+    test.auditFile = pipe.file;
+    await test.restart({ auditOut: { stdout: true } });
+    await installation.pass(1_000);
+    pipe.fill();
+    await test.renter();
+    await installation.pass(16 * MINUTE_MS);
+    return async () => {
+      pipe.drain();
+      await linesOnceThereAre(test, 2, () => pipe.lines());
+      await installation.pass(1_000);
+    };
+  },
+};
+
 const failingWorker: AlertCase = {
   how: 'what a worker has to write is refused every time',
   summary: /^The background worker last-used keeps failing$/,
@@ -407,5 +428,6 @@ export const controlPlaneCases: Readonly<Record<string, readonly AlertCase[]>> =
   GpurentWorkerFailing: [failingWorker],
   GpurentMailWaits: [mailWaits],
   GpurentWebhooksFailing: [nothingDelivered],
+  GpurentAuditOutLags: [auditWaits],
   GpurentEventLoopLags: [busy],
 };

@@ -17,6 +17,7 @@ const GUIDES = [
     'renter',
     'events',
     'webhooks',
+    'audit-out',
     'mcp',
     'api-rules',
     'api-stability',

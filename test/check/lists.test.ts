@@ -17,6 +17,7 @@ const payments = readdirSync(new URL('../../control-plane/payments', import.meta
 it.each<[string, number]>([
   ['control-plane/config.ts', 20],
   ['control-plane/mail/settings.ts', 5],
+  ['control-plane/outbound/audit-settings.ts', 2],
   ['agent/config.ts', 30],
   ...payments.map((file): [string, number] => [`control-plane/payments/${file}`, -1]),
 ])('every setting that %s reads stands in a guide', (file, least) => {

@@ -8,6 +8,7 @@ import type { SmtpSettings } from '../../control-plane/mail/settings.js';
 import { StripePayments, type StripeSettings } from '../../control-plane/payments/stripe.js';
 import { createAccount, type SignUp } from '../../control-plane/services/identity/sign-in/sign-up.js';
 import { openSession } from '../../control-plane/services/identity/sessions/sessions.js';
+import { LINES_A_RUN, SOURCES, linesAfter } from '../../control-plane/services/audit-out/sources.js';
 import { envelopeOf } from '../../control-plane/services/events/envelope.js';
 import { noteNetwork } from '../../control-plane/services/identity/sessions/sign-in-networks.js';
 import { query } from '../../control-plane/store/sql.js';
@@ -89,6 +90,8 @@ export class TestControlPlane {
   private readonly snapshots: BetterSqlite3.Database[] = [];
   private readonly digests: TableDigests;
   readonly agents: FakeAgent[] = [];
+  /** The file descriptor that audit lines for standard output go to. */
+  auditFile: number | undefined;
   private readonly log = new WatchedLog();
   private readonly conformity = checkAgainstDocument(
     // What a document depends on.
@@ -256,11 +259,15 @@ export class TestControlPlane {
     if (stale.length > 0) throw new Error(`the control plane remembers what is over: ${stale.join('; ')}`);
   }
 
-  /** Returns the newest events as streams, pages and webhooks tell them. */
+  /** Returns the newest events as streams, pages and webhooks tell them, and the last lines of the audit log. */
   private toldEvents(): string[] {
     const { platform } = this.core;
     const newest = query.selectFrom('events').selectAll().orderBy('at', 'desc').limit(MOST_WATCHED_EVENTS);
-    return platform.store.transact((tx) => tx.all(newest)).map((event) => JSON.stringify(envelopeOf(platform, event)));
+    return platform.store.transact((tx) => {
+      const events = tx.all(newest).map((event) => JSON.stringify(envelopeOf(platform, event)));
+      const last = Math.max(SOURCES.audit.newest(tx) - LINES_A_RUN, 0);
+      return [...events, ...linesAfter(tx, 'audit', last).map(({ text }) => text)];
+    });
   }
 
   /** Removes what is left of one that was stopped by itself. Throws when it has logged a secret, or there is one in `told`. */
@@ -381,6 +388,7 @@ export class TestControlPlane {
       clock: this.clock,
       passwordCost: CHEAP_PASSWORDS,
       hostsAreHere: true,
+      ...(this.auditFile === undefined ? {} : { auditFile: this.auditFile }),
       ...(this.webhooks ? { webhooks: this.webhooks } : {}),
     });
     this.addresses = await this.running.start({ heartbeat: false });

@@ -120,6 +120,58 @@ describe('payments by Stripe', () => {
   });
 });
 
+describe('audit lines', () => {
+  const secret = `whsec_${Buffer.alloc(24, 'k').toString('base64')}`;
+  const file = join(folder, 'audit.secret');
+  writeFileSync(file, `${secret}\n`);
+  const database = { GPURENT_DATABASE: join(folder, 'gpurent.db') };
+  const url = 'https://logs.example/in?token=hidden';
+  const parse = (environment: Record<string, string>) => parseConfig({ ...database, ...environment }).auditOut;
+
+  it('go nowhere unless the operator says where', () => {
+    expect(parse({})).toEqual({ stdout: false });
+    expect(parse({ GPURENT_AUDIT_STDOUT: 'yes' })).toEqual({ stdout: true });
+    const webhook = { url, secret };
+    expect(parse({ GPURENT_AUDIT_WEBHOOK_URL: url, GPURENT_AUDIT_WEBHOOK_SECRET_FILE: file })).toEqual({
+      stdout: false,
+      webhook,
+    });
+    expect(parse({ GPURENT_AUDIT_WEBHOOK_URL: url, GPURENT_AUDIT_WEBHOOK_SECRET: secret })).toEqual({
+      stdout: false,
+      webhook,
+    });
+    const local = { GPURENT_AUDIT_WEBHOOK_URL: 'http://127.0.0.1:3100/in', GPURENT_AUDIT_WEBHOOK_SECRET: secret };
+    expect(parse(local)?.webhook?.url).toBe('http://127.0.0.1:3100/in');
+  });
+
+  it.each([
+    ['GPURENT_AUDIT_STDOUT', 'true', /give yes or no/],
+    ['GPURENT_AUDIT_WEBHOOK_URL', '', /GPURENT_AUDIT_WEBHOOK_SECRET_FILE is set, but not GPURENT_AUDIT_WEBHOOK_URL/],
+    ['GPURENT_AUDIT_WEBHOOK_URL', 'http://logs.example/hidden', /is no https address/],
+    ['GPURENT_AUDIT_WEBHOOK_URL', 'ftp://logs.example/hidden', /is no https address/],
+    ['GPURENT_AUDIT_WEBHOOK_URL', 'hidden', /is no https address/],
+    ['GPURENT_AUDIT_WEBHOOK_URL', 'https://me:hidden@logs.example/', /without them/],
+    ['GPURENT_AUDIT_WEBHOOK_URL', 'https://logs.example/#hidden', /without them/],
+    ['GPURENT_AUDIT_WEBHOOK_SECRET_FILE', '', /needs GPURENT_AUDIT_WEBHOOK_SECRET_FILE or/],
+    ['GPURENT_AUDIT_WEBHOOK_SECRET', secret, /and not both/],
+    ['GPURENT_AUDIT_WEBHOOK_SECRET_FILE', join(folder, 'none'), /GPURENT_AUDIT_WEBHOOK_SECRET_FILE/],
+    ['GPURENT_AUDIT_WEBHOOK_SECRET_FILE', join(folder, 'empty'), /GPURENT_AUDIT_WEBHOOK_SECRET_FILE/],
+  ])('%s=%s is refused, without a secret in what is said', (name, value, saying) => {
+    const given = { GPURENT_AUDIT_WEBHOOK_URL: url, GPURENT_AUDIT_WEBHOOK_SECRET_FILE: file, [name]: value };
+    expect(() => parse(given)).toThrow(saying);
+    expect(() => parse(given)).not.toThrow(/hidden|whsec_[A-Za-z0-9]{9}/);
+  });
+
+  it.each(['hidden', 'whsec_', `whsec_${'A'.repeat(28)}`, `whsec_${'A'.repeat(100)}`, `whsec_${'*'.repeat(40)}`])(
+    'need a secret that can sign, and %s is none',
+    (bad) => {
+      const given = { GPURENT_AUDIT_WEBHOOK_URL: url, GPURENT_AUDIT_WEBHOOK_SECRET: bad };
+      expect(() => parse(given)).toThrow(/has no signing secret: give whsec_/);
+      expect(() => parse(given)).not.toThrow(/hidden|AAAA|\*\*/);
+    },
+  );
+});
+
 it('operators need a second factor, or none', () => {
   const database = { GPURENT_DATABASE: join(folder, 'factors.db') };
   const factors = (value: string) => parseConfig({ ...database, GPURENT_OPERATORS_NEED_SECOND_FACTOR: value });

@@ -28,6 +28,8 @@ describe('the settings that operators see', () => {
       GPURENT_SMTP_PASSWORD_FILE: file('hidden-password', 'hidden'),
       GPURENT_MAIL_FROM: 'noreply@gpus.example',
       GPURENT_PUBLIC_URL: 'https://gpus.example',
+      GPURENT_AUDIT_WEBHOOK_URL: 'https://logs.example/in?token=hidden',
+      GPURENT_AUDIT_WEBHOOK_SECRET_FILE: file('hidden-audit', `whsec_${Buffer.alloc(24, 'hidden').toString('base64')}`),
       GPURENT_SECRET_KEY_FILE: join(folder, 'hidden.key'),
     });
     const key = parseConfig({ ...database, GPURENT_SECRET_KEY_FILE: join(folder, 'hidden.key') }).secretKey;

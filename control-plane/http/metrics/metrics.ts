@@ -108,6 +108,11 @@ export class Metrics {
     withoutBalance: this.gauge('organizations_without_balance', 'Organizations whose balance is exhausted'),
     quarantined: this.gauge('workloads_quarantined', 'Workloads in quarantine'),
     oldestMail: this.gauge('mail_oldest_seconds', 'How long the oldest mail has waited that is to be sent'),
+    auditLag: this.gauge(
+      'audit_out_lag_seconds',
+      'How long the oldest line has waited that an output of audit lines has not delivered',
+      'output',
+    ),
     ignoredStops: this.gauge('stops_ignored', 'Instances that are charged although their stop has timed out'),
     eventStreams: this.gauge('event_streams', 'Streams of events that clients receive now'),
     pendingWebhooks: this.gauge('webhooks_pending', 'Deliveries to webhook endpoints that are pending'),
@@ -230,6 +235,7 @@ export class Metrics {
     this.gauges.quarantined.set(overview.quarantined);
     this.gauges.pendingWebhooks.set(overview.pendingWebhooks);
     this.gauges.oldestMail.set(overview.oldestMailMs / 1000);
+    for (const [output, ms] of Object.entries(overview.auditLagMs)) this.gauges.auditLag.set({ output }, ms / 1000);
     for (const [state, count] of Object.entries(overview.hosts)) hosts.set({ state }, count);
     for (const [state, count] of Object.entries(overview.gpus)) gpus.set({ state }, count);
     for (const [status, count] of Object.entries(overview.instances)) instances.set({ status }, count);

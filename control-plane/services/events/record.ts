@@ -1,5 +1,6 @@
 import type { RawBuilder } from 'kysely';
 import type { EventData, EventType } from '../../domain/event.js';
+import { EVENT_EPOCH } from '../../store/meta.js';
 import { compileOnce, query, sql, statement } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 
@@ -57,8 +58,6 @@ function dropSurplus(tx: Tx, stream: string, number: number): void {
 
 type Texts<Name extends string> = Record<Name, string> & { at: number };
 
-const epoch = sql`(SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'event_epoch')`;
-
 /** The newest row of a stream is never deleted, so the next number follows from it. */
 const numberAfter = (stream: RawBuilder<unknown>) =>
   sql`coalesce((SELECT number FROM events WHERE stream = ${stream} ORDER BY number DESC LIMIT 1), 0) + 1`;
@@ -68,7 +67,7 @@ const addedToStream = compileOnce(
     statement<{ number: number }>(sql`
     INSERT INTO events (stream, number, epoch, at, type, subject, data)
     VALUES (${stream}, ${numberAfter(sql`${stream}`)},
-      ${epoch}, ${at}, ${type}, ${subject}, ${data})
+      ${EVENT_EPOCH}, ${at}, ${type}, ${subject}, ${data})
     RETURNING number`),
 );
 
@@ -77,7 +76,7 @@ const addedToInstance = compileOnce(
     statement<{ stream: string; number: number }>(sql`
     INSERT INTO events (stream, number, epoch, at, type, subject, instance_id, kind, message, data)
     SELECT organization_id, ${numberAfter(sql`organization_id`)},
-      ${epoch}, ${at}, ${type}, 'instances/' || id, id, ${kind}, ${message}, ${data}
+      ${EVENT_EPOCH}, ${at}, ${type}, 'instances/' || id, id, ${kind}, ${message}, ${data}
     FROM instances WHERE id = ${instanceId}
     RETURNING stream, number`),
 );

@@ -2,6 +2,7 @@ import { isOff } from '../../domain/machines/clock-difference.js';
 import { GPU_USES } from '../../domain/machines/gpu-use.js';
 import { query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
+import { auditLagMs } from '../audit-out/cursors.js';
 import { openCommands, RESTS_SINCE } from '../instances/stuck-commands.js';
 import { findStep } from '../system/clock-steps.js';
 import type { Core, Platform } from '../system/platform.js';
@@ -38,6 +39,8 @@ export interface Overview {
   pendingWebhooks: number;
   /** How long the oldest mail has waited that is to be sent, in milliseconds. */
   oldestMailMs: number;
+  /** How long the oldest line has waited that an output of audit lines has not delivered, in milliseconds, by output. */
+  auditLagMs: Readonly<Record<string, number>>;
 }
 
 export function readOverview(platform: Platform & HasFleet): Overview {
@@ -60,6 +63,7 @@ export function readOverview(platform: Platform & HasFleet): Overview {
     quarantined: countQuarantined(tx),
     pendingWebhooks: tx.get(pendingWebhooks)?.count ?? 0,
     oldestMailMs: oldestMail(tx),
+    auditLagMs: platform.isDrill ? {} : auditLagMs(tx),
   }));
 }
 

@@ -3,6 +3,7 @@ import type { Act, Actor, ActorKind } from '../../domain/act.js';
 import type { Row } from '../../store/schema.js';
 import { compileOnce, query, sql, statement } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
+import { queueAct } from './act-queue.js';
 import { numbersIn, pageOfMatching, type Period } from './log-pages.js';
 import type { Page, PageRequest } from './pages.js';
 import type { Core } from './platform.js';
@@ -33,6 +34,7 @@ export function recordAct(
   const actor = { actorKind: kind, actorId: id, actorName: cut(name) };
   const what = { address: address && cut(address), action, object: cut(object), reason: reason && cut(reason) };
   const { number } = tx.get(added({ organizationId, at: tx.now, ...actor, ...what })) ?? { number: 0 };
+  queueAct(tx, organizationId, number);
   if (number > ACTS_KEPT) tx.run(removed({ organizationId, number: number - ACTS_KEPT }));
 }
 

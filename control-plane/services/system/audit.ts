@@ -1,6 +1,7 @@
 import type { Operator } from '../../domain/caller.js';
 import type { OperatorAct } from '../../domain/operator-act.js';
 import type { Row } from '../../store/schema.js';
+import { EVENT_EPOCH } from '../../store/meta.js';
 import { compileOnce, query, sql } from '../../store/sql.js';
 import type { Tx } from '../../store/store.js';
 import { numbersIn, pageOfMatching, type Period } from './log-pages.js';
@@ -17,8 +18,8 @@ export function recordAudit(
   subject: string,
   details: Readonly<Record<string, unknown>> = {},
 ): void {
-  const entry = { at: tx.now, actor_id: operator.userId, action, subject, details: JSON.stringify(details) };
-  tx.run(query.insertInto('audit_log').values(entry));
+  const entry = { at: tx.now, actorId: operator.userId, action, subject, details: JSON.stringify(details) };
+  tx.run(added(entry));
 }
 
 export interface AuditFilter extends Period {
@@ -63,6 +64,11 @@ export function listAuditLog(
       : pageOf(tx, entries, request, NEWEST_FIRST);
   });
 }
+
+const added = compileOnce((entry: Record<'actorId' | 'action' | 'subject' | 'details', string> & { at: number }) => {
+  const { at, actorId: actor_id, action, subject, details } = entry;
+  return query.insertInto('audit_log').values({ at, actor_id, action, subject, details, epoch: EVENT_EPOCH });
+});
 
 const newest = compileOnce(() =>
   query.selectFrom('audit_log').select('id as number').orderBy('id', 'desc').limit(sql.lit(1)),

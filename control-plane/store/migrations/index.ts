@@ -52,7 +52,8 @@ import { leastCuda } from './0051-least-cuda.js';
 import { imageRequirements } from './0052-image-requirements.js';
 import { refusingHosts } from './0053-refusing-hosts.js';
 import { abridgedTemplates } from './0054-abridged-templates.js';
-import { rollouts } from './0057-rollouts.js';
+import { auditOut } from './0055-audit-out.js';
+import { rollouts } from './0056-rollouts.js';
 
 export interface Migration {
   name: string;
@@ -115,5 +116,6 @@ export const migrations: readonly Migration[] = [
   { name: '0052-image-requirements', sql: imageRequirements },
   { name: '0053-refusing-hosts', sql: refusingHosts },
   { name: '0054-abridged-templates', sql: abridgedTemplates },
-  { name: '0057-rollouts', sql: rollouts },
+  { name: '0055-audit-out', sql: auditOut },
+  { name: '0056-rollouts', sql: rollouts },
 ];
