@@ -53,6 +53,8 @@ export interface Schema {
     client_secret_encrypted: Buffer | null;
     is_listed: Flag;
     created_at: number;
+    session_hours: number | null;
+    renews_sessions: Generated<Flag>;
   };
   issuer_domains: {
     domain: string;
@@ -70,6 +72,8 @@ export interface Schema {
     email: string;
     created_at: number;
     last_used_at: number | null;
+    refused_at: number | null;
+    left_organization_id: string | null;
   };
   sessions: {
     id: string;
@@ -84,6 +88,9 @@ export interface Schema {
     name: string | null;
     proven_at: number | null;
     factor_at: number | null;
+    issuer: string | null;
+    vouched_at: number | null;
+    ends_at: number | null;
   };
   device_codes: {
     id: string;
@@ -129,6 +136,7 @@ export interface Schema {
     tries: number;
     created_at: number;
     expires_at: number;
+    issuer: string | null;
   };
   factor_guesses: { user_id: string; wrong: number; since: number };
   factor_removals: { user_id: string; asked_by: string; reason: string; asked_at: number; effective_at: number };
@@ -152,7 +160,13 @@ export interface Schema {
     founded_by: string | null;
     second_factor_since: number | null;
   };
-  memberships: { organization_id: string; user_id: string; role: Role; joined_at: number };
+  memberships: {
+    organization_id: string;
+    user_id: string;
+    role: Role;
+    joined_at: number;
+    refused_at: number | null;
+  };
   invites: {
     id: string;
     organization_id: string;

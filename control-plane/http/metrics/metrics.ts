@@ -109,6 +109,7 @@ export class Metrics {
     quarantined: this.gauge('workloads_quarantined', 'Workloads in quarantine'),
     oldestMail: this.gauge('mail_oldest_seconds', 'How long the oldest mail has waited that is to be sent'),
     ignoredStops: this.gauge('stops_ignored', 'Instances that are charged although their stop has timed out'),
+    refusedAdmins: this.gauge('admins_refused', 'Last admins whom their company has refused as unknown or disabled'),
     eventStreams: this.gauge('event_streams', 'Streams of events that clients receive now'),
     pendingWebhooks: this.gauge('webhooks_pending', 'Deliveries to webhook endpoints that are pending'),
   };
@@ -227,6 +228,7 @@ export class Metrics {
     this.gauges.clocksOff.set(overview.clocksOff);
     this.gauges.clockUntrusted.set(Number(overview.isClockHeld));
     this.gauges.ignoredStops.set(overview.ignoredStops);
+    this.gauges.refusedAdmins.set(overview.refusedAdmins);
     this.gauges.quarantined.set(overview.quarantined);
     this.gauges.pendingWebhooks.set(overview.pendingWebhooks);
     this.gauges.oldestMail.set(overview.oldestMailMs / 1000);

@@ -32,6 +32,8 @@ export interface Overview {
   withoutBalance: number;
   /** Instances whose GPU time is charged again because their host ignored a stop. */
   ignoredStops: number;
+  /** Members whom their company has refused as unknown or disabled, and who stay because they are the last admin. */
+  refusedAdmins: number;
   /** Workloads in quarantine. */
   quarantined: number;
   /** Deliveries to webhook endpoints that are pending. */
@@ -57,6 +59,7 @@ export function readOverview(platform: Platform & HasFleet): Overview {
     settlementLagMs: settlementLag(tx),
     withoutBalance: countEmpty(tx),
     ignoredStops: countIgnoredStops(tx),
+    refusedAdmins: countRefusedAdmins(tx),
     quarantined: countQuarantined(tx),
     pendingWebhooks: tx.get(pendingWebhooks)?.count ?? 0,
     oldestMailMs: oldestMail(tx),
@@ -106,6 +109,10 @@ function countCommands(tx: Tx): Overview['openCommands'] {
 
 export function countQuarantined(tx: Tx): number {
   return tx.get(query.selectFrom('quarantine').select(COUNT))?.count ?? 0;
+}
+
+export function countRefusedAdmins(tx: Tx): number {
+  return tx.get(query.selectFrom('memberships').select(COUNT).where('refused_at', 'is not', null))?.count ?? 0;
 }
 
 function countIgnoredStops(tx: Tx): number {

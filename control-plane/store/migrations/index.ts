@@ -52,6 +52,7 @@ import { leastCuda } from './0051-least-cuda.js';
 import { imageRequirements } from './0052-image-requirements.js';
 import { refusingHosts } from './0053-refusing-hosts.js';
 import { abridgedTemplates } from './0054-abridged-templates.js';
+import { companyLeavers } from './0055-company-leavers.js';
 
 export interface Migration {
   name: string;
@@ -114,4 +115,5 @@ export const migrations: readonly Migration[] = [
   { name: '0052-image-requirements', sql: imageRequirements },
   { name: '0053-refusing-hosts', sql: refusingHosts },
   { name: '0054-abridged-templates', sql: abridgedTemplates },
+  { name: '0055-company-leavers', sql: companyLeavers },
 ];
