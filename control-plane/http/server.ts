@@ -39,6 +39,7 @@ import { installRoutes } from './install/routes.js';
 import { limitRates } from './limits/rate-limits.js';
 import { mcpRoutes } from './mcp/routes.js';
 import { pageRoutes } from './pages/page-routes.js';
+import { renewFirst } from './pages/visitor.js';
 import { readJson, refuseEncodedBodies } from './schema/read-bodies.js';
 import { RequestLogger } from './request-logger.js';
 import { accountLinkRoutes } from './routes/identity/account-links.js';
@@ -166,7 +167,10 @@ export async function createHttpServer(
     await app.register(
       named('routes', async (scope) => register(scope.withTypeProvider<TypeBoxTypeProvider>(), platform)),
     );
-  if (consoleFiles) await app.register(async (scope) => consoleRoutes(consoleFiles)(scope));
+  if (consoleFiles) {
+    const renew: Parameters<typeof consoleRoutes>[1] = (request, reply) => renewFirst(platform, request, reply);
+    await app.register(async (scope) => consoleRoutes(consoleFiles, renew)(scope));
+  }
   if (release) await app.register(async (scope) => installRoutes(release)(scope, platform));
   await app.ready();
   return app;

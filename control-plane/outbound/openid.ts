@@ -1,7 +1,7 @@
 import type { Configuration, IDToken } from 'openid-client';
 import type { Clock } from '../../shared/clock.js';
 import type { Logger } from '../../shared/logger.js';
-import { HOUR_MS } from '../../shared/time.js';
+import { HOUR_MS, MINUTE_MS } from '../../shared/time.js';
 import {
   CLOCK_TOLERANCE_S,
   IssuerFailure,
@@ -10,7 +10,9 @@ import {
   type BegunAtIssuer,
   type IssuerAccess,
   type OpenId,
+  type WantedOfIssuer,
 } from '../domain/identity/company.js';
+import { meaningOf } from '../domain/identity/company-session.js';
 import { entraClaimsOf } from '../domain/identity/microsoft.js';
 import type { FetchFromIssuer } from './fetch-issuer.js';
 
@@ -19,6 +21,8 @@ const REQUEST_MS = 10_000;
 /** What an issuer says of itself is asked again after this time; after a failure soon, but not for every stranger. */
 const KNOWN_MS = HOUR_MS;
 const FAILED_MS = 5_000;
+/** Before a browser is sent there silently: nobody who opens a page here is to end at an issuer that is down. */
+const SILENTLY_KNOWN_MS = MINUTE_MS;
 /** Requests to one issuer at once: one that is slow must not hold up the control plane. */
 const MOST_AT_ONCE = 20;
 /** OpenID Connect allows no longer subjects. */
@@ -31,7 +35,8 @@ interface Known {
   /** What the configuration was made of. */
   access: string;
   configuration: Promise<Configuration>;
-  /** On the monotonic clock. */
+  /** Both on the monotonic clock. */
+  askedAt: number;
   dueAt: number;
 }
 
@@ -49,10 +54,11 @@ export class OpenIdClient implements OpenId {
 
   begin(
     issuer: IssuerAccess,
-    { redirectUri, isAgain }: { redirectUri: string; isAgain: boolean },
+    { redirectUri, isAgain, silentFor }: WantedOfIssuer,
   ): Promise<{ url: string; begun: BegunAtIssuer }> {
-    return this.attempt(issuer, async (library) => {
-      const configuration = await this.configurationOf(library, issuer);
+    const isSilent = silentFor !== undefined;
+    return this.attempt(issuer, isSilent, async (library) => {
+      const configuration = await this.configurationOf(library, issuer, isSilent ? SILENTLY_KNOWN_MS : KNOWN_MS);
       const [state, nonce, verifier] = [library.randomState(), library.randomNonce(), library.randomPKCECodeVerifier()];
       const code_challenge = await library.calculatePKCECodeChallenge(verifier);
       const url = library.buildAuthorizationUrl(configuration, {
@@ -69,14 +75,16 @@ export class OpenIdClient implements OpenId {
               max_age: '0',
             }
           : {}),
+        // The hint keeps the issuer from an answer for somebody else who is signed in there with the same browser.
+        ...(isSilent ? { prompt: 'none', login_hint: silentFor } : {}),
       });
       const askedAgainAt = isAgain ? this.clock.monotonic() : null;
-      return { url: url.href, begun: { state, nonce, verifier, redirectUri, askedAgainAt } };
+      return { url: url.href, begun: { state, nonce, verifier, redirectUri, askedAgainAt, isSilent } };
     });
   }
 
   finish(issuer: IssuerAccess, begun: BegunAtIssuer, answer: string): Promise<Assertion> {
-    return this.attempt(issuer, async (library) => {
+    return this.attempt(issuer, begun.isSilent, async (library) => {
       const configuration = await this.configurationOf(library, issuer);
       const tokens = await library.authorizationCodeGrant(configuration, new URL(begun.redirectUri + answer), {
         expectedState: begun.state,
@@ -97,15 +105,19 @@ export class OpenIdClient implements OpenId {
   }
 
   /** Runs `work`, and says in the log why it has failed, without what the issuer has said of anybody. */
-  private async attempt<T>({ id }: IssuerAccess, work: (library: Library) => Promise<T>): Promise<T> {
+  private async attempt<T>(
+    { id }: IssuerAccess,
+    isSilent: boolean,
+    work: (library: Library) => Promise<T>,
+  ): Promise<T> {
     const open = this.open.get(id) ?? 0;
     if (open >= MOST_AT_ONCE) throw new IssuerFailure('unreachable', 'too many sign-ins at once');
     this.open.set(id, open + 1);
     try {
       return await work(await import('openid-client'));
     } catch (error) {
-      const failure = failureOf(error);
-      if (failure.kind !== 'denied')
+      const failure = failureOf(error, isSilent);
+      if (failure.kind === 'unreachable' || failure.kind === 'invalid')
         this.logger.warn({ issuer: id, kind: failure.kind, reason: failure.message }, 'a sign-in at an issuer failed');
       throw failure;
     } finally {
@@ -113,12 +125,13 @@ export class OpenIdClient implements OpenId {
     }
   }
 
-  private configurationOf(library: Library, issuer: IssuerAccess): Promise<Configuration> {
+  private configurationOf(library: Library, issuer: IssuerAccess, knownMs = KNOWN_MS): Promise<Configuration> {
     const access = JSON.stringify(issuer);
     const known = this.known.get(issuer.id);
-    if (known?.access === access && known.dueAt > this.clock.monotonic()) return known.configuration;
+    const now = this.clock.monotonic();
+    if (known?.access === access && known.dueAt > now && known.askedAt + knownMs > now) return known.configuration;
     const configuration = this.discover(library, issuer);
-    const fresh: Known = { access, configuration, dueAt: this.clock.monotonic() + KNOWN_MS };
+    const fresh: Known = { access, configuration, askedAt: now, dueAt: now + KNOWN_MS };
     this.known.set(issuer.id, fresh);
     configuration.catch(() => (fresh.dueAt = this.clock.monotonic() + FAILED_MS));
     return configuration;
@@ -199,14 +212,22 @@ function assertionOf(
 }
 
 /** Returns why something has failed. Its message has no part of a token, and nothing of a person. */
-function failureOf(error: unknown): IssuerFailure {
+function failureOf(error: unknown, isSilent: boolean): IssuerFailure {
   const causes: Error[] = [];
   for (let each: unknown = error; each instanceof Error && causes.length < 5; each = each.cause) causes.push(each);
   const own = causes.find((each) => each instanceof IssuerFailure);
   if (own) return own;
   const [first] = causes;
-  const { code = '', error: said } = (first ?? {}) as { code?: string; error?: unknown };
-  if (said === 'access_denied') return new IssuerFailure('denied', 'the person has refused');
+  const {
+    code = '',
+    error: said,
+    error_description: more,
+  } = (first ?? {}) as Record<string, unknown> & { code?: string };
+  if (typeof said === 'string') {
+    const description = typeof more === 'string' ? more : undefined;
+    const meaning = meaningOf({ error: said, description, isSilent });
+    if (meaning !== 'other') return new IssuerFailure(meaning, `the issuer says no (${meaning})`);
+  }
   const words = causes.map(({ message }) => message).join(': ');
   const answered = typeof said === 'string' ? ` (the issuer says ${said.slice(0, 64)})` : '';
   const kind = /TIMEOUT|RESPONSE_IS_NOT_CONFORM|RESPONSE_IS_NOT_JSON/.test(code) ? 'unreachable' : 'invalid';

@@ -54,6 +54,8 @@ export interface Schema {
     client_secret_encrypted: Buffer | null;
     is_listed: Flag;
     created_at: number;
+    session_hours: number | null;
+    renews_sessions: Generated<Flag>;
   };
   issuer_domains: {
     domain: string;
@@ -71,6 +73,8 @@ export interface Schema {
     email: string;
     created_at: number;
     last_used_at: number | null;
+    refused_at: number | null;
+    left_organization_id: string | null;
   };
   sessions: {
     id: string;
@@ -85,6 +89,9 @@ export interface Schema {
     name: string | null;
     proven_at: number | null;
     factor_at: number | null;
+    issuer: string | null;
+    vouched_at: number | null;
+    ends_at: number | null;
   };
   device_codes: {
     id: string;
@@ -130,6 +137,7 @@ export interface Schema {
     tries: number;
     created_at: number;
     expires_at: number;
+    issuer: string | null;
   };
   factor_guesses: { user_id: string; wrong: number; since: number };
   factor_removals: { user_id: string; asked_by: string; reason: string; asked_at: number; effective_at: number };
@@ -153,7 +161,13 @@ export interface Schema {
     founded_by: string | null;
     second_factor_since: number | null;
   };
-  memberships: { organization_id: string; user_id: string; role: Role; joined_at: number };
+  memberships: {
+    organization_id: string;
+    user_id: string;
+    role: Role;
+    joined_at: number;
+    refused_at: number | null;
+  };
   invites: {
     id: string;
     organization_id: string;

@@ -56,6 +56,7 @@ const TIMES: Readonly<Record<string, Times>> = {
   GpurentCommandsStuck: times('gpurent_commands_oldest_seconds', 901, 0, 900, { kind: 'stop' }),
   GpurentQuarantine: times('gpurent_workloads_quarantined', 1, 0, 0),
   GpurentStopIgnored: times('gpurent_stops_ignored', 1, 0, 0),
+  GpurentAdminRefused: times('gpurent_admins_refused', 1, 0, 0),
   GpurentCommandsFailing: {
     bad: [failed('NO_FREE_PORT')],
     fires: 2 * STEP_S,

@@ -17,6 +17,7 @@ import { certificateEnds } from './certificate-case.js';
 import { diskCases } from './disk-cases.js';
 import { gpuCases, machineOf } from './gpu-cases.js';
 import type { Installation } from './installation.js';
+import { refusedAdmin } from './leaver-case.js';
 import { oldCopy } from './old-copy.js';
 
 interface Deploy {
@@ -422,6 +423,7 @@ export const controlPlaneCases: Readonly<Record<string, readonly AlertCase[]>> =
   GpurentCommandsStuck: [stuckDestroy],
   GpurentQuarantine: [quarantine],
   GpurentStopIgnored: [ignoredStop],
+  GpurentAdminRefused: [refusedAdmin],
   GpurentCommandsFailing: failingCommands,
   ...gpuCases,
   GpurentSettlementLags: [lateSettlement],

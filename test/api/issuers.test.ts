@@ -46,6 +46,8 @@ describe('an issuer', () => {
       client_id: 'gpurent',
       has_client_secret: true,
       listed: false,
+      session_hours: null,
+      renews_sessions: false,
       redirect_path: '/sign-in/company/acme/return',
       domains: [
         {
@@ -100,6 +102,23 @@ describe('an issuer', () => {
       issuer: 'https://login.acme.example',
       domains: [{ passwords_off: true }, {}],
     });
+  });
+
+  it('has a length of its sessions between an hour and 30 days, which is no more where it is left out of a replacement', async () => {
+    const sessions = { session_hours: 8, renews_sessions: true };
+    expect((await put({ ...ACME, ...sessions })).body).toMatchObject(sessions);
+    expect((await patch({ name: 'New' })).body).toMatchObject(sessions);
+    expect(await listed()).toMatchObject([sessions]);
+    const log = await test.operator.get<{ items: { details: object }[] }>('/v1/operator/audit-log?limit=1');
+    expect(log.items).toMatchObject([{ action: 'issuer.change', details: sessions }]);
+    for (const session_hours of [0, 721, 1.5, -1, '8'])
+      expect(await patch({ session_hours })).toMatchObject({
+        status: 422,
+        body: { details: [{ path: 'session_hours' }] },
+      });
+    expect((await patch({ session_hours: 720 })).body).toMatchObject({ ...sessions, session_hours: 720 });
+    expect((await patch({ session_hours: null })).body).toMatchObject({ ...sessions, session_hours: null });
+    expect((await put(ACME)).body).toMatchObject({ session_hours: null, renews_sessions: false });
   });
 
   it('tells its secret to nobody, and the database has it encrypted', async () => {

@@ -346,6 +346,7 @@ describe('the limits are those of the alerts', () => {
     ['GpurentHostClockOff', 'gpurent_hosts_clock_off', 0],
     ['GpurentClockUntrusted', 'gpurent_clock_untrusted', 0],
     ['GpurentStopIgnored', 'gpurent_stops_ignored', 0],
+    ['GpurentAdminRefused', 'gpurent_admins_refused', 0],
   ])('%s', (alert, metric, afterMs) => {
     const expression = new RegExp(`alert: ${alert}\\n\\s+expr: (.*)`).exec(rules)?.[1];
     expect(expression).toBe(`${metric} > ${afterMs / 1_000}`);

@@ -76,8 +76,9 @@ export const ALLOWED: readonly { statement: RegExp; because: string }[] = [
   },
   {
     statement:
-      /from "organizations" where ("id" in \(select "organization_id" from "disputes"|"suspension_look_at" is not null)/,
-    because: 'sorts the organizations with an open dispute, or that are suspended and still have something',
+      /from "organizations" where ("id" in \(select "organization_id" from "(disputes|memberships)"|"suspension_look_at" is not null)/,
+    because:
+      'sorts the organizations with an open dispute, whose last admin is refused, or that are suspended and still have something',
   },
   {
     statement: /^select count\(\*\) as "count" from "organizations"/,

@@ -26,7 +26,7 @@ export interface Shown {
 export class Browser {
   readonly jar = new CookieJar(undefined, { prefixSecurity: 'strict' });
   userAgent = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
-  /** Older browsers do not send Sec-Fetch-Site. */
+  /** Older browsers do not send Sec-Fetch-Site and the like. */
   isOld = false;
 
   /** Every name leads to this port of loopback. */
@@ -79,6 +79,7 @@ export class Browser {
         ...(cookie === '' ? {} : { cookie }),
         ...(origin === undefined ? {} : { origin }),
         ...(this.isOld ? {} : { 'sec-fetch-site': site }),
+        ...(isNavigation && !this.isOld ? { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' } : {}),
         ...(form ? { 'content-type': 'application/x-www-form-urlencoded' } : {}),
         ...headers,
       },

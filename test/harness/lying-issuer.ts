@@ -58,6 +58,13 @@ export class LyingIssuer {
     return back.href;
   }
 
+  /** Returns the address to which it sends a browser back that was sent to `address`, with an error instead of a code. */
+  refuse(address: string, error: string, changes: Record<string, string> = {}): string {
+    const back = new URL(this.signIn(address, { error, ...changes }));
+    back.searchParams.delete('code');
+    return back.href;
+  }
+
   private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = request.url ?? '';
     this.asked.push(path);

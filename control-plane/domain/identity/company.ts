@@ -28,6 +28,17 @@ export interface BegunAtIssuer {
   redirectUri: string;
   /** When the person was sent to sign in again, on the monotonic clock; null: who is signed in there already may stay so. */
   askedAgainAt: number | null;
+  /** Whether the issuer was to ask the person nothing. */
+  isSilent: boolean;
+}
+
+/** How an issuer is asked. */
+export interface WantedOfIssuer {
+  redirectUri: string;
+  /** Also who is signed in there has to sign in again. */
+  isAgain: boolean;
+  /** The e-mail address of the person who is to be signed in there already, so that nobody is asked anything; absent: anybody, who can be asked. */
+  silentFor?: string;
 }
 
 /** What an issuer says of the person who has signed in there. Its signature, audience, times and nonce are checked. */
@@ -45,10 +56,13 @@ export interface Assertion {
   signedInForMs: number | undefined;
 }
 
-/** Why a sign-in at an issuer did not succeed: the person has refused it; no answer; or an answer that proves nothing. */
+/**
+ * Why a sign-in at an issuer did not succeed: the person has refused it; the issuer does not know the account or has disabled it; it would
+ * have to ask the person; no answer; or an answer that proves nothing.
+ */
 export class IssuerFailure extends Error {
   constructor(
-    readonly kind: 'denied' | 'unreachable' | 'invalid',
+    readonly kind: 'denied' | 'refused' | 'needs_person' | 'unreachable' | 'invalid',
     message: string,
     options?: ErrorOptions,
   ) {
@@ -58,11 +72,8 @@ export class IssuerFailure extends Error {
 
 /** Asks issuers, by OpenID Connect. All functions reject with {@link IssuerFailure}. */
 export interface OpenId {
-  /** Returns where the browser is sent, and what the answer must fit. `isAgain`: also who is signed in there has to sign in again. */
-  begin(
-    issuer: IssuerAccess,
-    wanted: { redirectUri: string; isAgain: boolean },
-  ): Promise<{ url: string; begun: BegunAtIssuer }>;
+  /** Returns where the browser is sent, and what the answer must fit. */
+  begin(issuer: IssuerAccess, wanted: WantedOfIssuer): Promise<{ url: string; begun: BegunAtIssuer }>;
   /** Exchanges the code in the parameters with which the browser came back for what the issuer says of the person. */
   finish(issuer: IssuerAccess, begun: BegunAtIssuer, answer: string): Promise<Assertion>;
 }

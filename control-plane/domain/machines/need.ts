@@ -14,7 +14,7 @@ export const MACHINE_NEEDS = [
 export type MachineNeed = (typeof MACHINE_NEEDS)[number];
 
 /** Why an organization can need one. */
-export const ORGANIZATION_NEEDS = ['payment_disputed', 'organization_suspended'] as const;
+export const ORGANIZATION_NEEDS = ['payment_disputed', 'organization_suspended', 'admin_refused'] as const;
 export type OrganizationNeed = (typeof ORGANIZATION_NEEDS)[number];
 
 /** What can need an act of an operator: what concerns everybody first, then what concerns a machine, a renter. */

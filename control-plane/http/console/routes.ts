@@ -63,14 +63,19 @@ export function consolePageNotFound({ page }: ConsoleFiles) {
   };
 }
 
+/** Returns where a browser goes first whose session is to be renewed; undefined: nowhere. */
+type RenewFirst = (request: FastifyRequest, reply: FastifyReply) => Promise<string | undefined>;
+
 /** Serves the web console out of memory: its page at each of its addresses, and its assets. It asks for no credential: its script does. */
-export function consoleRoutes({ page, assets }: ConsoleFiles) {
+export function consoleRoutes({ page, assets }: ConsoleFiles, renewFirst: RenewFirst) {
   return (app: FastifyInstance): void => {
     const config = { policy: PUBLIC } as const;
     for (const [index, path] of PATHS.entries()) {
       const about = { hide: true, operationId: `showConsole${index}`, summary: 'A page of the console' };
-      app.get(path, { config, schema: { ...about, response: { 200: text('The page') } } }, (request, reply) => {
+      app.get(path, { config, schema: { ...about, response: { 200: text('The page') } } }, async (request, reply) => {
         void reply.headers(PAGE_HEADERS);
+        const next = await renewFirst(request, reply);
+        if (next !== undefined) return reply.header('Cache-Control', 'no-store').redirect(next, 303);
         return send(page, request, reply);
       });
     }

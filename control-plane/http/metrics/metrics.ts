@@ -114,6 +114,7 @@ export class Metrics {
       'output',
     ),
     ignoredStops: this.gauge('stops_ignored', 'Instances that are charged although their stop has timed out'),
+    refusedAdmins: this.gauge('admins_refused', 'Last admins whom their company has refused as unknown or disabled'),
     eventStreams: this.gauge('event_streams', 'Streams of events that clients receive now'),
     pendingWebhooks: this.gauge('webhooks_pending', 'Deliveries to webhook endpoints that are pending'),
   };
@@ -232,6 +233,7 @@ export class Metrics {
     this.gauges.clocksOff.set(overview.clocksOff);
     this.gauges.clockUntrusted.set(Number(overview.isClockHeld));
     this.gauges.ignoredStops.set(overview.ignoredStops);
+    this.gauges.refusedAdmins.set(overview.refusedAdmins);
     this.gauges.quarantined.set(overview.quarantined);
     this.gauges.pendingWebhooks.set(overview.pendingWebhooks);
     this.gauges.oldestMail.set(overview.oldestMailMs / 1000);

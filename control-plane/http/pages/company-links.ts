@@ -3,10 +3,8 @@ import { hasIssuers, listedIssuers } from '../../services/identity/companies/iss
 import type { App } from '../../services/parts/parts.js';
 import { html, type Part } from './html.js';
 import { pathTo, type View } from './pages.js';
-import { ownPath } from './return-to.js';
+import { COMPANY, ownPath } from './return-to.js';
 
-/** The page for people whose company is not named on the page to sign in. */
-export const COMPANY = '/sign-in/company';
 /** The page with the linked accounts of a user, and the one that links an account. */
 export const COMPANIES = '/account/companies';
 export const LINK_COMPANY = '/account/companies/link';

@@ -8,16 +8,22 @@ import {
 import { findIssuerFor } from '../../services/identity/companies/issuers.js';
 import type { App } from '../../services/parts/parts.js';
 import { clientNetwork, sessionOrigin } from '../access/client.js';
-import { companyCookie, ownOrigin, refuseAmongInstances, setCompanyCookie } from '../access/cookies.js';
+import {
+  clearSessionCookie,
+  companyCookie,
+  ownOrigin,
+  refuseAmongInstances,
+  setCompanyCookie,
+} from '../access/cookies.js';
 import { PUBLIC } from '../access/policy.js';
 import { emailOf } from '../routes/identity/accounts.js';
 import { optional, text } from '../schema/schemas.js';
-import { COMPANIES, COMPANY, LINK_COMPANY, startOf } from './company-links.js';
+import { COMPANIES, LINK_COMPANY, startOf } from './company-links.js';
 import { formOf, type Field } from './forms.js';
 import { html } from './html.js';
 import { pathTo, SIGN_IN, type FormSpec, type PageSpec } from './pages.js';
-import { MOST_CHARS, ownPath } from './return-to.js';
-import { EMAIL, proceed } from './sign-in.js';
+import { COMPANY, MOST_CHARS, ownPath, returnPathOf } from './return-to.js';
+import { consoleOf, EMAIL, HOME, proceed } from './sign-in.js';
 import { signedIn } from './visitor.js';
 
 /** The page that is shown when a company's account is not linked, but its address has an account. */
@@ -93,16 +99,12 @@ export function companyRoutes(app: FastifyInstance, platform: App): void {
     async (request, reply) => {
       refuseAmongInstances(platform, request);
       const answer = new URL(request.url, 'http://nowhere.invalid').search;
-      const asked = { issuerId: request.params.id, browser: companyCookie(request), answer };
+      const sessionId = signedIn(platform, request)?.sessionId;
+      const asked = { issuerId: request.params.id, browser: companyCookie(request), answer, sessionId };
       const outcome = await finishCompanySignIn(platform, asked, sessionOrigin(request));
       return reply.redirect(pathAfter(outcome, platform, request, reply), 303);
     },
   );
-}
-
-/** The path to which issuers send browsers back. Each has its own, so that no issuer can pass for another. */
-export function returnPathOf(id: string): string {
-  return `${COMPANY}/${id}/return`;
 }
 
 type StartRequest = FastifyRequest<{ Params: { id: string }; Querystring: Record<string, unknown> }>;
@@ -138,5 +140,24 @@ function pathAfter(outcome: Outcome, platform: App, request: FastifyRequest, rep
       return pathTo(LINK_COMPANY, { token: outcome.token });
     case 'linked':
       return pathTo(COMPANIES, { done: 'company-linked' });
+    case 'renewal':
+      return pathAfterRenewal(outcome, request, reply);
+  }
+}
+
+function pathAfterRenewal(
+  { outcome, returnTo }: Outcome & { kind: 'renewal' },
+  request: FastifyRequest,
+  reply: FastifyReply,
+): string {
+  switch (outcome) {
+    case 'renewed':
+    case 'stays':
+      return ownPath(returnTo) ?? consoleOf(request) ?? HOME;
+    case 'another':
+      return pathTo(SIGN_IN, { done: 'company-another', return_to: ownPath(returnTo) });
+    case 'refused':
+      clearSessionCookie(reply);
+      return pathTo(SIGN_IN, { done: 'company-refused' });
   }
 }

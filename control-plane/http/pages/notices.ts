@@ -6,6 +6,11 @@ const NOTICES: ReadonlyMap<string, string> = new Map([
   ['address-mailed', 'A mail with a link is on its way: open it to confirm the address and create the account.'],
   ['device-approved', 'The program is signed in within seconds. It is among your sessions, where you can end it.'],
   ['device-denied', 'The program was denied, and cannot sign in.'],
+  ['company-another', 'Another account than yours is signed in at your company. Sign in again with yours.'],
+  [
+    'company-refused',
+    'Your company has refused your account, so your sessions are ended and you have left its organizations.',
+  ],
   ['company-linked', 'The accounts are linked: you can sign in at the company from now on.'],
   ['company-unlinked', 'The account at the company is not linked any more.'],
   ['factor-added', 'The second factor is added.'],

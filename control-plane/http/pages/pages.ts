@@ -15,7 +15,15 @@ import { FORM_TOKEN, type Field, type Filled } from './forms.js';
 import { html, type Part } from './html.js';
 import { documentOf, PAGE_HEADERS, SCRIPT_PAGE_HEADERS, type Page } from './layout.js';
 import { ownPath } from './return-to.js';
-import { checkFormToken, checkOrigin, formSecretOf, formTokenOf, signedIn, type Visitor } from './visitor.js';
+import {
+  checkFormToken,
+  checkOrigin,
+  formSecretOf,
+  formTokenOf,
+  renewFirst,
+  signedIn,
+  type Visitor,
+} from './visitor.js';
 
 /** What a page is made of. */
 export interface View extends Filled {
@@ -110,6 +118,11 @@ export function servePages(app: FastifyInstance, platform: App): void {
     } catch (error) {
       done(error as Error);
     }
+  });
+  app.addHook('onRequest', async (request, reply) => {
+    if (!request.visitor?.caller) return undefined;
+    const next = await renewFirst(platform, request, reply);
+    return next === undefined ? undefined : reply.redirect(next, 303);
   });
   app.addHook('preValidation', (request, _reply, done) => {
     try {

@@ -5,9 +5,20 @@ import { Refusal } from '../../domain/refusal.js';
 import { isFromOwnPage } from '../../domain/identity/same-origin.js';
 import { authenticate } from '../../services/identity/sessions/authenticate.js';
 import type { App } from '../../services/parts/parts.js';
-import { clientAddress } from '../access/client.js';
-import { formCookie, ownOrigin, provenanceOf, sessionCookie, setFormCookie } from '../access/cookies.js';
+import { beginRenewal } from '../../services/identity/sign-in/renew-session.js';
+import { clientAddress, clientNetwork } from '../access/client.js';
+import {
+  companyCookie,
+  formCookie,
+  isByCookie,
+  ownOrigin,
+  provenanceOf,
+  sessionCookie,
+  setCompanyCookie,
+  setFormCookie,
+} from '../access/cookies.js';
 import { FORM_TOKEN } from './forms.js';
+import { ownPath, returnPathOf } from './return-to.js';
 
 /** Who looks at a page. */
 export interface Visitor {
@@ -67,5 +78,38 @@ export function checkFormToken(request: FastifyRequest, { formSecret }: Visitor)
   throw new Refusal(
     'COOKIE_REFUSED',
     'this form is of another visit, or this browser keeps no cookie of this address: it takes cookies only at an address with https, or at localhost; send the form again',
+  );
+}
+
+/**
+ * Returns where a browser goes first that opens a page, if its session is to be renewed silently; undefined: nowhere. Only a page that a
+ * person opens leads there: no script, frame, form, or page that a browser loads in advance.
+ */
+export async function renewFirst(
+  platform: App,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<string | undefined> {
+  const token = sessionCookie(request);
+  const returnTo = ownPath(request.url);
+  if (token === undefined || !isByCookie(request) || returnTo === undefined || !isOpened(request)) return undefined;
+  const browser = companyCookie(request) ?? platform.ids.hex(16);
+  const next = await beginRenewal(platform, token, (issuerId) => ({
+    browser,
+    network: clientNetwork(request),
+    redirectUri: ownOrigin(platform, request) + returnPathOf(issuerId),
+    returnTo,
+  }));
+  if (next !== undefined) setCompanyCookie(reply, browser);
+  return next;
+}
+
+/** Tells whether a person opens a page in a tab. Browsers that do not say so renew nothing. */
+function isOpened({ method, headers }: FastifyRequest): boolean {
+  return (
+    method === 'GET' &&
+    headers['sec-fetch-mode'] === 'navigate' &&
+    headers['sec-fetch-dest'] === 'document' &&
+    headers['sec-purpose'] === undefined
   );
 }

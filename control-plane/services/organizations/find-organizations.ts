@@ -28,6 +28,7 @@ export function listOrganizations(
   return core.store.transact((tx) => {
     if (need === 'payment_disputed') return inDispute(tx, request);
     if (need === 'organization_suspended') return suspended(tx, request);
+    if (need === 'admin_refused') return withRefusedAdmin(tx, request);
     if (name !== undefined) return withName(tx, name, request);
     if (member_email !== undefined) return withMember(tx, member_email, request);
     return pageOf(tx, query.selectFrom('organizations').selectAll(), request, newestFirst());
@@ -37,6 +38,12 @@ export function listOrganizations(
 function inDispute(tx: Tx, request: PageRequest): Page<OrganizationRow> {
   const disputes = query.selectFrom('disputes').select('organization_id').where('state', '=', sql.lit('open'));
   const found = query.selectFrom('organizations').selectAll().where('id', 'in', disputes);
+  return pageOf(tx, found, request, newestFirst());
+}
+
+function withRefusedAdmin(tx: Tx, request: PageRequest): Page<OrganizationRow> {
+  const refused = query.selectFrom('memberships').select('organization_id').where('refused_at', 'is not', null);
+  const found = query.selectFrom('organizations').selectAll().where('id', 'in', refused);
   return pageOf(tx, found, request, newestFirst());
 }
 

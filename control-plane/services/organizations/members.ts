@@ -105,8 +105,13 @@ function tellInstances(
   }
 }
 
+/** Returns a member of an organization; undefined: the user is none. */
+export function findMember(tx: Tx, organizationId: string, userId: string): Member | undefined {
+  return tx.get(membersOf(organizationId).where('users.id', '=', userId));
+}
+
 function getMember(tx: Tx, organizationId: string, userId: string): Member {
-  const member = tx.get(membersOf(organizationId).where('users.id', '=', userId));
+  const member = findMember(tx, organizationId, userId);
   if (!member) throw new Refusal('MEMBER_NOT_FOUND', 'no member of this organization has this id');
   return member;
 }

@@ -33,6 +33,8 @@ export interface Overview {
   withoutBalance: number;
   /** Instances whose GPU time is charged again because their host ignored a stop. */
   ignoredStops: number;
+  /** Members whom their company has refused as unknown or disabled, and who stay because they are the last admin. */
+  refusedAdmins: number;
   /** Workloads in quarantine. */
   quarantined: number;
   /** Deliveries to webhook endpoints that are pending. */
@@ -60,6 +62,7 @@ export function readOverview(platform: Platform & HasFleet): Overview {
     settlementLagMs: settlementLag(tx),
     withoutBalance: countEmpty(tx),
     ignoredStops: countIgnoredStops(tx),
+    refusedAdmins: countRefusedAdmins(tx),
     quarantined: countQuarantined(tx),
     pendingWebhooks: tx.get(pendingWebhooks)?.count ?? 0,
     oldestMailMs: oldestMail(tx),
@@ -110,6 +113,10 @@ function countCommands(tx: Tx): Overview['openCommands'] {
 
 export function countQuarantined(tx: Tx): number {
   return tx.get(query.selectFrom('quarantine').select(COUNT))?.count ?? 0;
+}
+
+export function countRefusedAdmins(tx: Tx): number {
+  return tx.get(query.selectFrom('memberships').select(COUNT).where('refused_at', 'is not', null))?.count ?? 0;
 }
 
 function countIgnoredStops(tx: Tx): number {

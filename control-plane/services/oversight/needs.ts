@@ -7,7 +7,7 @@ import { ignoredStops, nameStop } from '../billing/ledger/ignored-stops.js';
 import { stuckCommands, stuckCutoff } from '../instances/stuck-commands.js';
 import { findStep } from '../system/clock-steps.js';
 import type { Platform } from '../system/platform.js';
-import { COUNT, countQuarantined, oldestMail, settlementLag } from './counts.js';
+import { COUNT, countQuarantined, countRefusedAdmins, oldestMail, settlementLag } from './counts.js';
 import type { FleetMachine } from './fleet.js';
 import { machineNeeds } from './machine-needs.js';
 import { MOST_ITEMS, needOf, oldestFirst, type Need } from './need.js';
@@ -40,6 +40,7 @@ export function readNeeds(platform: Platform, tx: Tx, fleet: readonly FleetMachi
     ...ignoredStopNeed(tx),
     ...disputeNeed(tx),
     ...suspensionNeed(tx),
+    ...refusedNeed(tx),
   ];
 }
 
@@ -143,6 +144,20 @@ function suspensionNeed(tx: Tx): Need[] {
     .limit(MOST_ITEMS);
   const items = tx.all(first).map((row) => ({ ...organizationItem(row), message: row.suspended_reason }));
   return needOf('organization_suspended', count, items);
+}
+
+/** The last admins whom their company has refused as unknown or disabled. */
+function refusedNeed(tx: Tx): Need[] {
+  const first = query
+    .selectFrom('memberships')
+    .innerJoin('organizations', 'organizations.id', 'memberships.organization_id')
+    .innerJoin('users', 'users.id', 'memberships.user_id')
+    .select(['organizations.id', 'organizations.name', 'memberships.refused_at as since', 'users.email'])
+    .where('memberships.refused_at', 'is not', null)
+    .orderBy('memberships.refused_at')
+    .limit(MOST_ITEMS);
+  const items = tx.all(first).map((row) => ({ ...organizationItem(row), message: `${row.email} is its last admin` }));
+  return needOf('admin_refused', countRefusedAdmins(tx), items);
 }
 
 function organizationItem({ id, name, since }: { id: string; name: string; since: number | null }) {

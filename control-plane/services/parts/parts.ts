@@ -11,7 +11,8 @@ import { ShortLived } from '../identity/companies/short-lived.js';
 import { PollPace } from '../identity/devices/open-device-session.js';
 import { makeCredentials, type HasCredentials } from '../identity/sessions/authenticate.js';
 import { makeSessionLinks, type HasSessionLinks } from '../identity/sessions/session-links.js';
-import type { HasBegunSignIns } from '../identity/sign-in/company-sign-in.js';
+import type { HasBegunSignIns } from '../identity/sign-in/begun-sign-ins.js';
+import { RenewalTries, type HasRenewalTries } from '../identity/sign-in/renew-session.js';
 import { MeasurementMemory, type HasMeasurements } from '../measurements/memory.js';
 import { MeasurementQueries, type HasMeasurementQueries } from '../measurements/queries.js';
 import { makeFleet, type HasFleet } from '../oversight/fleet.js';
@@ -32,7 +33,8 @@ export interface Parts
     HasCredentials,
     HasSessionLinks,
     HasAssertedAccounts,
-    HasBegunSignIns {
+    HasBegunSignIns,
+    HasRenewalTries {
   hub: EventHub;
   /** How often hosts may report what their doctor has found. */
   findingBudget: ReportBudget;
@@ -65,6 +67,7 @@ export function makeParts(platform: Platform): Parts {
     sessionLinks: makeSessionLinks(),
     assertedAccounts: new ShortLived(clock, COMPANY_SIGN_IN_MS),
     begunSignIns: new ShortLived(clock, COMPANY_SIGN_IN_MS),
+    renewalTries: new RenewalTries(clock),
     pollPace: new PollPace(clock),
   };
 }

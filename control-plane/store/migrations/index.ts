@@ -54,6 +54,7 @@ import { refusingHosts } from './0053-refusing-hosts.js';
 import { abridgedTemplates } from './0054-abridged-templates.js';
 import { auditOut } from './0055-audit-out.js';
 import { rollouts } from './0056-rollouts.js';
+import { companyLeavers } from './0057-company-leavers.js';
 
 export interface Migration {
   name: string;
@@ -118,4 +119,5 @@ export const migrations: readonly Migration[] = [
   { name: '0054-abridged-templates', sql: abridgedTemplates },
   { name: '0055-audit-out', sql: auditOut },
   { name: '0056-rollouts', sql: rollouts },
+  { name: '0057-company-leavers', sql: companyLeavers },
 ];

@@ -14,4 +14,5 @@ export const MACHINE_NEEDS: Readonly<Record<MachineNeed, string>> = {
 export const ORGANIZATION_NEEDS: Readonly<Record<OrganizationNeed, string>> = {
   payment_disputed: 'disputes a payment',
   organization_suspended: 'suspended, and still has something',
+  admin_refused: 'last admin refused by their company',
 };

@@ -111,6 +111,10 @@ const WORDS: Readonly<Record<Need['kind'], Words>> = {
     what: (name) => `${name} is suspended`,
     then: 'What it has is destroyed when its time is over, unless you restore it.',
   },
+  admin_refused: {
+    what: (name) => `The company of the last admin of ${name} has disabled their account`,
+    then: 'They stay a member, and their personal API keys work.',
+  },
 };
 
 /** A need as the overview shows it. */

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { DOMAIN_ROLES } from '../../../domain/identity/company.js';
+import { SESSION_HOURS } from '../../../domain/identity/company-session.js';
 import {
   changeIssuer,
   listIssuers,
@@ -13,6 +14,7 @@ import {
   choice,
   flag,
   formed,
+  integer,
   iso,
   list,
   nameOf,
@@ -37,6 +39,15 @@ const OFF = flag('Whether users with addresses of this domain, other than operat
 
 const ACCEPT =
   'Whether addresses of this domain count of which the issuer does not say that it has verified them, as Microsoft Entra. Only for an issuer that the company alone runs; at Microsoft that is one tenant, which must send the claim `xms_edov`';
+
+const HOURS = nullable(
+  integer(
+    'How many hours a session lasts that this sign-in opens, whatever its use; null: as long as any other. It counts for sessions that are opened or renewed from then on. No API key ends with a session',
+    { minimum: SESSION_HOURS.least, maximum: SESSION_HOURS.most },
+  ),
+);
+const RENEWS =
+  'Whether a session in the second half of `session_hours` is renewed when its user opens a page: the browser is led through the issuer, which asks nothing (`prompt=none`). Whom the issuer refuses as unknown or disabled loses its sessions and leaves the organizations of its domains';
 
 const Domain = Type.Object({
   domain: DOMAIN,
@@ -65,6 +76,8 @@ const Issuer = Type.Object(
     client_id: text('What the issuer knows this control plane by'),
     has_client_secret: flag('Whether the secret is known; false: the key of the database was lost, set it again'),
     listed: flag('Whether the page to sign in names the company to everybody'),
+    session_hours: HOURS,
+    renews_sessions: flag(RENEWS),
     domains: list(Domain, DOMAINS),
     redirect_path: text(
       'Where the issuer sends browsers back, at the address of this control plane: register it there',
@@ -124,14 +137,22 @@ export const issuerRoutes: Routes = (app, platform) => {
           ...optional({
             domains,
             listed: flag('Whether the page to sign in names the company to everybody', { default: false }),
+            session_hours: HOURS,
+            renews_sessions: flag(RENEWS, { default: false }),
           }),
         }),
         response: { 200: Issuer },
       },
     },
     (request) => {
-      const { listed = false, domains: given = [], ...rest } = request.body;
-      const wanted = { ...rest, listed, domains: given.map(domainOf) };
+      const {
+        listed = false,
+        session_hours = null,
+        renews_sessions = false,
+        domains: given = [],
+        ...rest
+      } = request.body;
+      const wanted = { ...rest, listed, session_hours, renews_sessions, domains: given.map(domainOf) };
       return issuerView(setIssuer(platform, accountOf(request), request.params.id, wanted));
     },
   );
@@ -150,6 +171,8 @@ export const issuerRoutes: Routes = (app, platform) => {
             ...settings,
             domains,
             listed: flag('Whether the page to sign in names the company to everybody'),
+            session_hours: HOURS,
+            renews_sessions: flag(RENEWS),
           }),
         ),
         response: { 200: Issuer },
@@ -201,6 +224,8 @@ function issuerView({ id, name, url, client_id, client_secret_encrypted, is_list
     client_id,
     has_client_secret: client_secret_encrypted !== null,
     listed: is_listed === 1,
+    session_hours: rest.session_hours,
+    renews_sessions: rest.renews_sessions === 1,
     domains: rest.domains,
     redirect_path: `/sign-in/company/${id}/return`,
     created_at: iso(rest.created_at),

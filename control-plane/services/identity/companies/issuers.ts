@@ -37,6 +37,10 @@ export interface IssuerSettings {
   client_secret: string;
   /** Whether the page to sign in names it. */
   listed: boolean;
+  /** How long its sessions last; null: as long as any other. */
+  session_hours: number | null;
+  /** Whether they are renewed silently; without `session_hours` there is nothing to renew. */
+  renews_sessions: boolean;
   domains: readonly IssuerDomain[];
 }
 
@@ -147,12 +151,15 @@ function issuerNotFound(): Refusal {
   return new Refusal('ISSUER_NOT_FOUND', "no company's sign-in is set up for this");
 }
 
-type Columns = Pick<IssuerRow, 'name' | 'url' | 'client_id' | 'client_secret_encrypted' | 'is_listed'>;
+type Columns = Pick<
+  IssuerRow,
+  'name' | 'url' | 'client_id' | 'client_secret_encrypted' | 'is_listed' | 'session_hours' | 'renews_sessions'
+>;
 
 function columnsOf(encryption: Encryption, settings: Omit<IssuerSettings, 'domains'>): Columns;
 function columnsOf(encryption: Encryption, settings: Partial<Omit<IssuerSettings, 'domains'>>): Partial<Columns>;
 function columnsOf(encryption: Encryption, settings: Partial<Omit<IssuerSettings, 'domains'>>): Partial<Columns> {
-  const { name, issuer, client_id, client_secret, listed } = settings;
+  const { name, issuer, client_id, client_secret, listed, session_hours, renews_sessions } = settings;
   return {
     ...(name === undefined ? {} : { name }),
     ...(issuer === undefined ? {} : { url: checkedUrl(issuer) }),
@@ -161,6 +168,8 @@ function columnsOf(encryption: Encryption, settings: Partial<Omit<IssuerSettings
       ? {}
       : { client_secret_encrypted: encryption.encrypt('issuer.client_secret', client_secret) }),
     ...(listed === undefined ? {} : { is_listed: listed ? 1 : 0 }),
+    ...(session_hours === undefined ? {} : { session_hours }),
+    ...(renews_sessions === undefined ? {} : { renews_sessions: renews_sessions ? 1 : 0 }),
   };
 }
 
@@ -235,8 +244,16 @@ function readDomains(tx: Tx, id: string): IssuerDomain[] {
 /** Records an operator's change, as it is now, without the secret. */
 function audited(tx: Tx, operator: Operator, action: 'issuer.set' | 'issuer.change', id: string): Issuer {
   const issuer = getIssuer(tx, id);
-  const { name, url, client_id, is_listed, domains } = issuer;
-  recordAudit(tx, operator, action, id, { name, issuer: url, client_id, listed: is_listed === 1, domains });
+  const { name, url, client_id, is_listed, session_hours, renews_sessions, domains } = issuer;
+  const sessions = { session_hours, renews_sessions: renews_sessions === 1 };
+  recordAudit(tx, operator, action, id, {
+    name,
+    issuer: url,
+    client_id,
+    listed: is_listed === 1,
+    ...sessions,
+    domains,
+  });
   return issuer;
 }
 

@@ -7,9 +7,10 @@ import { query, rowById } from '../../../store/sql.js';
 import type { Tx } from '../../../store/store.js';
 import type { Platform } from '../../system/platform.js';
 import { firstOrganization } from '../users/users.js';
+import type { Vouched } from '../../../domain/identity/company-session.js';
 import type { SignedIn } from '../sign-in/sign-in.js';
 import { findByDeviceCode, type DeviceCode } from './device-codes.js';
-import { openSession, type SessionOrigin } from '../sessions/sessions.js';
+import { openSession, vouchedIn, type SessionOrigin } from '../sessions/sessions.js';
 import { noteSignIn } from '../sessions/sign-in-networks.js';
 
 /**
@@ -25,26 +26,30 @@ export function openDeviceSession(
     const code = findByDeviceCode(tx, deviceCode);
     if (!code) throw new Refusal('EXPIRED_TOKEN', 'this code is wrong, or it was used or has expired; begin again');
     platform.pollPace.note(code.id);
-    const { user, factorAt } = approverOf(tx, code);
+    const { user, ...proof } = approverOf(tx, code);
     tx.run(query.deleteFrom('device_codes').where('id', '=', code.id));
     noteSignIn(platform, tx, user, origin.network);
     const organization = firstOrganization(tx, user.id) ?? null;
-    const proof = { provenAt: null, factorAt };
-    const session = openSession(platform, tx, user.id, { ...origin, name: code.name }, proof);
+    const named = { ...origin, name: code.name };
+    const session = openSession(platform, tx, user.id, named, { provenAt: null, ...proof });
     return { ...session, user, organization };
   });
 }
 
 /**
  * Returns who has approved a code, as long as the session lasts in which that was done, and when a second factor was given in it; null:
- * never.
+ * never. `vouched`: the issuer that has opened that session.
  */
-function approverOf(tx: Tx, { state, session_id }: DeviceCode): { user: Row<'users'>; factorAt: number | null } {
+function approverOf(
+  tx: Tx,
+  { state, session_id }: DeviceCode,
+): { user: Row<'users'>; factorAt: number | null; vouched: Vouched | null } {
   if (state === 'pending')
     throw new Refusal('AUTHORIZATION_PENDING', `nobody has approved this yet; ask again in ${POLL_INTERVAL_S} s`);
   const session = tx.get(rowById('sessions', session_id ?? ''));
   const user = session && session.expires_at > tx.now ? tx.get(rowById('users', session.user_id)) : undefined;
-  if (state === 'approved' && session && user) return { user, factorAt: session.factor_at };
+  if (state === 'approved' && session && user)
+    return { user, factorAt: session.factor_at, vouched: vouchedIn(session) };
   throw new Refusal('ACCESS_DENIED', 'this was denied; begin again if that was a mistake');
 }
 

@@ -20,7 +20,14 @@ const TOKEN_PREFIX = 'fac_';
 export function addFactorRequest(tx: Tx, request: NewRequest): FactorRequest {
   const { user_id, purpose } = request;
   for (const { id } of tx.all(tooOld({ user_id, purpose }))) endFactorRequest(tx, id);
-  const nothing = { session_id: null, token_hash: null, challenge: null, secret_encrypted: null, tries: 0 };
+  const nothing = {
+    session_id: null,
+    token_hash: null,
+    challenge: null,
+    secret_encrypted: null,
+    issuer: null,
+    tries: 0,
+  };
   const row = { id: tx.id(), ...nothing, created_at: tx.now, expires_at: tx.now + REQUEST_MS, ...request };
   tx.run(insertRow('factor_requests', row));
   return row;
@@ -33,6 +40,11 @@ export function endFactorRequest(tx: Tx, id: string): void {
 /** Ends everything that a user has begun: a changed password or a removed factor leaves none of it open. */
 export function endFactorRequestsOf(tx: Tx, userId: string): void {
   tx.run(query.deleteFrom('factor_requests').where('user_id', '=', userId));
+}
+
+/** Ends the sign-ins of a user that an issuer has begun and that wait for a second factor. */
+export function endFactorRequestsAt(tx: Tx, userId: string, issuer: string): void {
+  tx.run(query.deleteFrom('factor_requests').where('user_id', '=', userId).where('issuer', '=', issuer));
 }
 
 /** Returns 256 random bits in base64url: what a passkey signs. */

@@ -82,6 +82,16 @@ export function identifyCaller(
   return callerOf(validCredential(platform, token, address), organizationId);
 }
 
+/** Returns the session of a token, without a use of it; undefined: there is none, or it has ended. */
+export function findSessionOf(
+  { credentials, clock }: Platform & HasCredentials,
+  token: string,
+): FoundSession | undefined {
+  const credential = credentials.of(hashToken(token));
+  if (credential?.kind !== 'session' || credential.session.expires_at <= clock.now()) return undefined;
+  return credential.session;
+}
+
 /**
  * Calls `listener` when what a credential may do can have changed, with the hash of its token, or the id of its user
  * or organization.

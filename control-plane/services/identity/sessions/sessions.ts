@@ -1,8 +1,9 @@
 import { DAY_MS, HOUR_MS } from '../../../../shared/time.js';
 import type { AccountCaller } from '../../../domain/caller.js';
+import { endOfVouched, type Vouched } from '../../../domain/identity/company-session.js';
 import { Refusal } from '../../../domain/refusal.js';
 import type { Row } from '../../../store/schema.js';
-import { compileOnce, insertRow, query, rowById } from '../../../store/sql.js';
+import { compileOnce, insertRow, query, rowById, updateRows } from '../../../store/sql.js';
 import { StoreUnavailable, type Tx } from '../../../store/store.js';
 import { newestFirst, pageOf, type Page, type PageRequest } from '../../system/pages.js';
 import type { Core, Platform } from '../../system/platform.js';
@@ -28,17 +29,22 @@ export interface SessionOrigin {
 /**
  * Opens a session, which ends 30 days after its last use. A user has at most {@link LIMITS}.sessions; one more ends those that were not
  * used for the longest time. The token is `ses_` and 64 hexadecimal digits; only this answer has it. `provenAt`: when its
- * user has last proven who it is, by default now; null: never in this session. `factorAt`: when with a second factor.
+ * user has last proven who it is, by default now; null: never in this session. `factorAt`: when with a second factor. `vouched`: the issuer
+ * that has opened it, which also can end it earlier; null: none.
  */
 export function openSession(
   platform: Pick<Platform, 'ids' | 'lastUsed'>,
   tx: Tx,
   userId: string,
   { network, device, name = null }: Omit<SessionOrigin, 'name'> & { name?: string | null },
-  { provenAt = tx.now, factorAt = null }: { provenAt?: number | null; factorAt?: number | null } = {},
+  {
+    provenAt = tx.now,
+    factorAt = null,
+    vouched = null,
+  }: { provenAt?: number | null; factorAt?: number | null; vouched?: Vouched | null } = {},
 ): { token: string; expiresAt: number } {
   const token = PREFIX + platform.ids.hex(32);
-  const expiresAt = tx.now + SESSION_MS;
+  const expiresAt = endAfterUse(tx.now, vouched?.endsAt ?? null);
   makeRoom(platform, tx, userId);
   tx.run(
     insertRow('sessions', {
@@ -54,10 +60,48 @@ export function openSession(
       last_network: null,
       proven_at: provenAt,
       factor_at: factorAt,
+      issuer: vouched?.issuer ?? null,
+      vouched_at: vouched?.vouchedAt ?? null,
+      ends_at: vouched?.endsAt ?? null,
     }),
   );
   return { token, expiresAt };
 }
+
+/** Returns when a session ends that is used now: 30 days later, unless it has an end that no use moves. */
+function endAfterUse(now: number, endsAt: number | null): number {
+  return Math.min(now + SESSION_MS, endsAt ?? Infinity);
+}
+
+/** Returns what an issuer says now of the user of a session; null: the session is of no issuer. */
+export function vouchedNow(tx: Tx, issuer: string | null, vouchedAt = tx.now): Vouched | null {
+  if (issuer === null) return null;
+  const hours = tx.get(hoursAt({ issuer }))?.session_hours ?? null;
+  return { issuer, vouchedAt, endsAt: endOfVouched(vouchedAt, hours) };
+}
+
+/**
+ * Returns which issuer has opened a session; null: none. A session that is opened by another one, as that of a program, has the same
+ * issuer and the same end: otherwise each could open the next one, and nobody would ask the issuer again.
+ */
+export function vouchedIn({
+  issuer,
+  vouched_at,
+  ends_at,
+}: Pick<Row<'sessions'>, 'issuer' | 'vouched_at' | 'ends_at'>): Vouched | null {
+  return issuer === null || vouched_at === null ? null : { issuer, vouchedAt: vouched_at, endsAt: ends_at };
+}
+
+/** Lets a session last again as long as its issuer's sessions do, because the issuer has just signed in its user. */
+export function renewSession(tx: Tx, id: string, issuer: string): void {
+  const vouched = vouchedNow(tx, issuer);
+  const ends_at = vouched?.endsAt ?? null;
+  tx.run(updateRows('sessions', { vouched_at: tx.now, ends_at, expires_at: endAfterUse(tx.now, ends_at) }, { id }));
+}
+
+const hoursAt = compileOnce(({ issuer }: { issuer: string }) =>
+  query.selectFrom('issuers').select('session_hours').where('url', '=', issuer),
+);
 
 function makeRoom({ lastUsed }: Pick<Platform, 'lastUsed'>, tx: Tx, userId: string): void {
   const sessions = tx.all(sessionsOf({ userId }));
@@ -151,6 +195,9 @@ export interface FoundSession {
   is_operator: 0 | 1;
   expires_at: number;
   factor_at: number | null;
+  issuer: string | null;
+  vouched_at: number | null;
+  ends_at: number | null;
 }
 
 /** Returns the session with this hash of its token, which can have expired, or undefined. */
@@ -163,6 +210,9 @@ export function findSession(tx: Tx, hash: string): FoundSession | undefined {
         'sessions.id',
         'sessions.expires_at',
         'sessions.factor_at',
+        'sessions.issuer',
+        'sessions.vouched_at',
+        'sessions.ends_at',
         'users.id as userId',
         'users.email',
         'users.is_operator',
@@ -176,7 +226,7 @@ export function findSession(tx: Tx, hash: string): FoundSession | undefined {
  * read must still work.
  */
 export function prolongSession({ store, clock }: Core, session: FoundSession): void {
-  const expires_at = clock.now() + SESSION_MS;
+  const expires_at = endAfterUse(clock.now(), session.ends_at);
   if (session.expires_at >= expires_at - SLIDE_GRAIN_MS) return;
   try {
     store.transact((tx) => tx.run(query.updateTable('sessions').set({ expires_at }).where('id', '=', session.id)));

@@ -13,10 +13,10 @@ export interface FactorStep {
   kinds: FactorKind[];
 }
 
-/** Begins the second step of a sign-in. */
-export function beginFactorStep(core: Core, tx: Tx, userId: string): FactorStep {
+/** Begins the second step of a sign-in. `issuer`: the address of the issuer that has said who it is; null: the password did. */
+export function beginFactorStep(core: Core, tx: Tx, userId: string, issuer: string | null): FactorStep {
   const { token, token_hash } = newFactorToken(core);
-  const { expires_at } = addFactorRequest(tx, { purpose: 'sign_in', user_id: userId, token_hash });
+  const { expires_at } = addFactorRequest(tx, { purpose: 'sign_in', user_id: userId, token_hash, issuer });
   return { factorToken: token, expiresAt: expires_at, kinds: kindsOf(tx, userId) };
 }
 

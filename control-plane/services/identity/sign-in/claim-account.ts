@@ -37,7 +37,7 @@ export function claimAccount(
     addIdentity(tx, user.id, asserted);
     joinByDomain(tx, user, origin.network);
     useAsserted(platform, tx, token, asserted);
-    return { next: enterAs(platform, tx, user, origin), returnTo: asserted.returnTo };
+    return { next: enterAs(platform, tx, user, origin, { issuer: asserted.issuer }), returnTo: asserted.returnTo };
   });
 }
 

@@ -5,7 +5,6 @@ import {
   accountNameOf,
   domainOf,
   type Assertion,
-  type BegunAtIssuer,
 } from '../../../domain/identity/company.js';
 import { diskFull } from '../../../domain/disk-room.js';
 import { Refusal } from '../../../domain/refusal.js';
@@ -21,63 +20,60 @@ import type { FactorStep } from './begin-second-step.js';
 import { findUserByEmail } from '../users/users.js';
 import { addIdentity, findIdentity, noteUse } from '../companies/identities.js';
 import { accessTo, findDomain, getIssuer, type Issuer } from '../companies/issuers.js';
+import { comeBack } from './leave-company.js';
 import { foundOrganization, join } from '../../organizations/organizations.js';
 import type { SessionOrigin } from '../sessions/sessions.js';
-import { ShortLived } from '../companies/short-lived.js';
 import { noteNetwork } from '../sessions/sign-in-networks.js';
-
-interface BegunSignIn {
-  network: string;
-  browser: string;
-  issuerId: string;
-  begun: BegunAtIssuer;
-  returnTo: string | undefined;
-  /** The user who wants to link the account; null: somebody wants to sign in. */
-  linkTo: string | null;
-}
-
-/** The sign-ins that browsers have begun, by their state. */
-export interface HasBegunSignIns {
-  begunSignIns: ShortLived<BegunSignIn>;
-}
+import type { BegunSignIn, HasBegunSignIns } from './begun-sign-ins.js';
+import { finishRenewal, type RenewalOutcome } from './renew-session.js';
 
 /**
  * Begins a sign-in at a company, and returns the address to which the browser goes. Refuses with ISSUER_NOT_FOUND and ISSUER_UNAVAILABLE.
  */
 export async function beginCompanySignIn(
   platform: Platform & HasBegunSignIns,
-  { redirectUri, isAgain, ...rest }: Omit<BegunSignIn, 'begun'> & { redirectUri: string; isAgain: boolean },
+  { redirectUri, isAgain, ...rest }: Omit<BegunSignIn, 'begun' | 'renews'> & { redirectUri: string; isAgain: boolean },
 ): Promise<string> {
   const issuer = platform.store.transact((tx) => getIssuer(tx, rest.issuerId));
   const { url, begun } = await asking(() =>
     platform.openId.begin(accessTo(platform, issuer), { redirectUri, isAgain }),
   );
-  platform.begunSignIns.put(begun.state, { ...rest, begun });
+  platform.begunSignIns.put(begun.state, { ...rest, begun, renews: null });
   return url;
 }
 
-/** What follows a sign-in at a company: a session; the question whether to link it; or it was linked before. */
+/** What follows a sign-in at a company: a session; the question whether to link it; it was linked before; or a session was to be renewed. */
 export type Outcome =
   | { kind: 'session'; signedIn: SignedIn | FactorStep; returnTo: string | undefined }
   | { kind: 'known'; token: string }
   | { kind: 'link'; token: string }
-  | { kind: 'linked' };
+  | { kind: 'linked' }
+  | { kind: 'renewal'; outcome: RenewalOutcome; returnTo: string | undefined };
 
 /**
  * Ends a sign-in at a company with what the browser has brought back. Each state is used once, by the browser that has begun, at the
  * issuer where it has begun. Opens a session for a linked account, and creates one for an address that has none; an account that exists
- * is linked only later. Refuses with COMPANY_SIGN_IN_INVALID, COMPANY_SIGN_IN_REFUSED, IDENTITY_TAKEN, ISSUER_NOT_FOUND,
+ * is linked only later. `sessionId`: the session of the browser, for {@link finishRenewal}. Refuses with COMPANY_SIGN_IN_INVALID, COMPANY_SIGN_IN_REFUSED, IDENTITY_TAKEN, ISSUER_NOT_FOUND,
  * ISSUER_UNAVAILABLE, and a new account with UNAVAILABLE while the disk is full.
  */
 export async function finishCompanySignIn(
   platform: Platform & HasBegunSignIns & HasAssertedAccounts,
-  { issuerId, browser, answer }: { issuerId: string; browser: string | undefined; answer: string },
+  {
+    issuerId,
+    browser,
+    answer,
+    sessionId,
+  }: { issuerId: string; browser: string | undefined; answer: string; sessionId: string | undefined },
   origin: SessionOrigin,
 ): Promise<Outcome> {
   const state = new URLSearchParams(answer).get('state') ?? '';
   const sign = platform.begunSignIns.take(state, browser);
   if (sign?.issuerId !== issuerId)
     throw invalidReturn('this sign-in was used, has expired, or began in another browser');
+  if (sign.renews) {
+    const outcome = await finishRenewal(platform, sign, sign.renews, { answer, sessionId });
+    return { kind: 'renewal', outcome, returnTo: sign.returnTo };
+  }
   const issuer = platform.store.transact((tx) => getIssuer(tx, issuerId));
   const assertion = await asking(() => platform.openId.finish(accessTo(platform, issuer), sign.begun, answer));
   return platform.store.transact((tx) => {
@@ -107,7 +103,12 @@ function signInWith(
   const known = identity && tx.get(rowById('users', identity.user_id));
   if (identity && known) {
     noteUse(tx, identity);
-    return { kind: 'session', signedIn: enterAs(platform, tx, known, origin, provenAt(tx, assertion)), returnTo };
+    comeBack(tx, issuer, identity, origin.network);
+    return {
+      kind: 'session',
+      signedIn: enterAs(platform, tx, known, origin, vouchedBy(tx, issuer, assertion)),
+      returnTo,
+    };
   }
   const email = addressOf(issuer, assertion);
   const user = findUserByEmail(tx, email);
@@ -115,9 +116,9 @@ function signInWith(
   return { kind: 'session', signedIn: createAccountOf(platform, tx, issuer, { assertion, email }, origin), returnTo };
 }
 
-/** Returns when the person has proven who it is: with the sign-in at the company, which can be hours old, if the company says when. */
-function provenAt(tx: Tx, { signedInForMs = 0 }: Assertion): number {
-  return tx.now - signedInForMs;
+/** Returns who says who the person is, and when that was proven: with the sign-in at the company, which can be hours old, if it says when. */
+function vouchedBy(tx: Tx, { url }: Issuer, { signedInForMs = 0 }: Assertion): { provenAt: number; issuer: string } {
+  return { provenAt: tx.now - signedInForMs, issuer: url };
 }
 
 function linkLater(core: Core & HasAssertedAccounts, tx: Tx, issuer: Issuer, proven: Proven, userId: string): Outcome {
@@ -157,7 +158,7 @@ function createAccountOf(
   addIdentity(tx, user.id, { issuer: issuer.url, subject: assertion.subject, email });
   joinByDomain(tx, user, origin.network);
   noteNetwork(tx, user.id, origin.network);
-  return enterAs(platform, tx, user, origin, provenAt(tx, assertion));
+  return enterAs(platform, tx, user, origin, vouchedBy(tx, issuer, assertion));
 }
 
 /**
@@ -184,6 +185,11 @@ async function asking<T>(ask: () => Promise<T>): Promise<T> {
     if (!(error instanceof IssuerFailure)) throw error;
     if (error.kind === 'unreachable')
       throw new Refusal('ISSUER_UNAVAILABLE', "the company's sign-in does not answer; try again shortly");
+    if (error.kind === 'refused')
+      throw new Refusal(
+        'COMPANY_SIGN_IN_REFUSED',
+        'the company does not know your account, has disabled it, or does not let it in here; ask your company',
+      );
     if (error.kind === 'denied') throw new Refusal('COMPANY_SIGN_IN_REFUSED', 'the company has not signed you in');
     throw invalidReturn('the answer of the company is not valid; its reason is in the log of the operator');
   }

@@ -4,7 +4,7 @@ import { firstOrganization } from '../users/users.js';
 import type { SignedIn } from './sign-in.js';
 import { countTry, endFactorRequest, getSignIn, setChallenge, type FactorRequest } from '../factors/factor-requests.js';
 import { examineFactor, type FactorAnswer } from '../factors/give-factor.js';
-import { openSession, type SessionOrigin } from '../sessions/sessions.js';
+import { openSession, vouchedNow, type SessionOrigin } from '../sessions/sessions.js';
 import { noteSignIn } from '../sessions/sign-in-networks.js';
 import { getUser } from '../users/users.js';
 
@@ -23,13 +23,14 @@ export async function completeSignIn(
   const use = await examineFactor(platform, user_id, answer, challenge);
   return store.transact((tx) => {
     // The request is still there only if nobody else has used it, and the password was not changed meanwhile.
-    const { id } = getSignIn(tx, factorToken, 'counted');
+    const { id, issuer, created_at } = getSignIn(tx, factorToken, 'counted');
     use(tx);
     endFactorRequest(tx, id);
     const user = getUser(tx, user_id);
     noteSignIn(platform, tx, user, origin.network);
     const organization = firstOrganization(tx, user.id) ?? null;
-    return { ...openSession(platform, tx, user.id, origin, { factorAt: tx.now }), user, organization };
+    const vouched = vouchedNow(tx, issuer, created_at);
+    return { ...openSession(platform, tx, user.id, origin, { factorAt: tx.now, vouched }), user, organization };
   });
 }
 

@@ -8,7 +8,7 @@ import type { SignedIn } from './sign-in.js';
 import { checkFreshProof } from '../sessions/fresh-proof.js';
 import { invalidLink } from '../links/link-requests.js';
 import type { HasSessionLinks } from '../sessions/session-links.js';
-import { openSession, type SessionOrigin } from '../sessions/sessions.js';
+import { openSession, vouchedIn, type SessionOrigin } from '../sessions/sessions.js';
 import { noteSignIn } from '../sessions/sign-in-networks.js';
 import { hashToken } from '../../secrets/tokens.js';
 
@@ -36,11 +36,12 @@ export function makeSignInLink(
  */
 export function signInByLink(platform: Platform & HasSessionLinks, token: string, origin: SessionOrigin): SignedIn {
   return platform.store.transact((tx) => {
-    const { user_id, factor_at } = getMaker(tx, takeLink(platform, token));
-    const user = tx.get(rowById('users', user_id));
+    const maker = getMaker(tx, takeLink(platform, token));
+    const user = tx.get(rowById('users', maker.user_id));
     if (!user) throw invalidLink();
     noteSignIn(platform, tx, user, origin.network);
-    const session = openSession(platform, tx, user.id, origin, { provenAt: null, factorAt: factor_at });
+    const proof = { provenAt: null, factorAt: maker.factor_at, vouched: vouchedIn(maker) };
+    const session = openSession(platform, tx, user.id, origin, proof);
     return { ...session, user, organization: firstOrganization(tx, user.id) ?? null };
   });
 }

@@ -6,7 +6,7 @@ import type { Core, Platform } from '../../system/platform.js';
 import { beginFactorStep, type FactorStep } from './begin-second-step.js';
 import { hasFactor } from '../sessions/fresh-proof.js';
 import { checkPasswordOn } from '../companies/password-off.js';
-import { openSession, type SessionOrigin } from '../sessions/sessions.js';
+import { openSession, vouchedNow, type SessionOrigin } from '../sessions/sessions.js';
 import { noteSignIn } from '../sessions/sign-in-networks.js';
 import { findUserByEmail, firstOrganization, type OwnOrganization } from '../users/users.js';
 
@@ -48,18 +48,25 @@ export function passwordOf(user: Row<'users'> | undefined): string | undefined {
   return user?.password_hash === '' ? undefined : user?.password_hash;
 }
 
-/** Opens a session for a user who has proven who it is, or begins the step that asks for a second factor. */
+/**
+ * Opens a session for a user who has proven who it is, or begins the step that asks for a second factor. `issuer`: the address of the
+ * issuer that has said who it is; null: none.
+ */
 export function enterAs(
   platform: Platform,
   tx: Tx,
   user: Row<'users'>,
   origin: SessionOrigin,
-  provenAt = tx.now,
+  { provenAt = tx.now, issuer = null }: { provenAt?: number; issuer?: string | null } = {},
 ): SignedIn | FactorStep {
-  if (hasFactor(tx, user.id)) return beginFactorStep(platform, tx, user.id);
+  if (hasFactor(tx, user.id)) return beginFactorStep(platform, tx, user.id, issuer);
   noteSignIn(platform, tx, user, origin.network);
   const organization = firstOrganization(tx, user.id) ?? null;
-  return { ...openSession(platform, tx, user.id, origin, { provenAt }), user, organization };
+  return {
+    ...openSession(platform, tx, user.id, origin, { provenAt, vouched: vouchedNow(tx, issuer) }),
+    user,
+    organization,
+  };
 }
 
 /** Refuses with INVALID_CREDENTIALS if the password was changed while it was being checked. */

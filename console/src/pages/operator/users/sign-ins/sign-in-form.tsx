@@ -109,6 +109,7 @@ export function SignInForm({ issuer, verb, save }: Props) {
           checked={draft.listed}
           onChange={({ target }) => change({ listed: target.checked })}
         />
+        <SessionFields draft={draft} change={change} />
       </div>
       {draft.id !== '' && <RedirectAddress id={draft.id} />}
       <Section title="Domains">
@@ -122,6 +123,36 @@ export function SignInForm({ issuer, verb, save }: Props) {
         <LinkButton to={LIST}>Cancel</LinkButton>
       </div>
     </Form>
+  );
+}
+
+/** How long sessions of the company last, and whether they are renewed. */
+function SessionFields({ draft, change }: { draft: SignInDraft; change: (fields: Partial<SignInDraft>) => void }) {
+  return (
+    <>
+      <Field
+        name="session_hours"
+        label="Session length (hours)"
+        hint="Up to 720, however much it is used. Empty: 30 days after the last use. API keys do not end with it."
+      >
+        {(tied) => (
+          <Input
+            {...tied}
+            type="number"
+            min={1}
+            max={720}
+            value={draft.session_hours}
+            onChange={({ target }) => change({ session_hours: target.value })}
+          />
+        )}
+      </Field>
+      <CheckBox
+        label="Renew sessions without a question while the company signs its people in. Anyone it refuses as unknown or disabled is signed out and leaves the organizations of the domains below."
+        disabled={draft.session_hours.trim() === ''}
+        checked={draft.renews_sessions}
+        onChange={({ target }) => change({ renews_sessions: target.checked })}
+      />
+    </>
   );
 }
 
