@@ -5,6 +5,7 @@ import { eventually } from '../../scripts/eventually.js';
 import { SAMPLE_IMAGE } from '../harness/docker.js';
 import { atNight } from '../harness/at-night.js';
 import { SystemdMachine, releaseTarball } from '../rig/systemd-machine.js';
+import { giveRelease } from '../rig/host-release.js';
 import { runInSandbox } from '../rig/unit-sandbox.js';
 
 const PASSWORD = 'the password of an operator';
@@ -42,6 +43,17 @@ async function api<T = Record<string, unknown>>(method: string, path: string, bo
   const data = body === undefined ? '' : `-d '${JSON.stringify(body)}'`;
   const text = await machine.sh(`curl -sS -X ${method} ${HEADERS} ${auth} ${data} http://127.0.0.1:8080${path}`);
   return (text === '' ? {} : JSON.parse(text)) as T;
+}
+
+/** Returns the line that the console and `gpurent machines add` show for a new host. */
+async function lineForHosts(): Promise<string> {
+  const { install } = await api<{ install: { url: string; sha256: string } }>(
+    'POST',
+    '/v1/operator/enrollment-tokens',
+    { max_uses: 1 },
+    operator,
+  );
+  return `curl -fsSL ${install.url} | sh -s -- --sha256 ${install.sha256}`;
 }
 
 const status = async () => (await api<{ status: string }>('GET', `/v1/instances/${instanceId}`)).status;
@@ -163,10 +175,18 @@ describe('a release, unpacked on a machine with Docker,', () => {
     await machine.sh(
       `printf 'GPURENT_AGENT_PUBLIC_ADDRESS=127.0.0.1\\nGPURENT_AGENT_LOCAL_IMAGES=any\\nGPURENT_AGENT_EGRESS_ALLOW=${REGISTRY}/32\\n' >>/etc/gpurent/agent.conf`,
     );
-    const enroll = `--control-plane 127.0.0.1:8090 --token ${token}`;
     // The token is good for once, and is not shown before this host can be rented out.
+    const enroll = `--control-plane 127.0.0.1:8090 --token ${token}`;
     expect((await machine.attempt(`gpurent-agent enroll ${enroll}`)).said).toContain('nvidia-smi');
-    await machine.sh(`${install} --gpus simulated:2 ${enroll}`);
+    await giveRelease(machine);
+    const line = await lineForHosts();
+    expect(await machine.sh(`GPURENT_ENROLLMENT_TOKEN=${token} sh -c '${line} --dry-run' 2>&1`)).toContain(
+      'makes this machine a GPU host of http://127.0.0.1:8080',
+    );
+    const stranger = await machine.attempt(`GPURENT_ENROLLMENT_TOKEN=enr_${'0'.repeat(48)} sh -c '${line}'`);
+    expect(stranger).toMatchObject({ ok: false, said: expect.stringContaining('refuses the token') as string });
+    await machine.sh(`GPURENT_ENROLLMENT_TOKEN=${token} sh -c '${line} -- --gpus simulated:2'`);
+    expect(await machine.sh('which node || true')).toBe('');
     expect(await machine.sh('grep GPUS /etc/gpurent/agent.conf')).toBe('GPURENT_AGENT_GPUS=simulated:2');
     await eventually('the host', isUp, PATIENCE_MS);
     const identity = JSON.parse(await machine.sh('cat /var/lib/gpurent-agent/identity.json')) as {
