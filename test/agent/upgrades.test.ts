@@ -118,7 +118,8 @@ const parties = [() => eventually('an answer', () => streams.size === 0)];
 /** Time passes until the agent asks for a file once more. */
 async function asksAgain(): Promise<void> {
   const before = opened;
-  await advanceUntil('the next attempt', { clock, stepMs: 250, parties }, () => opened > before);
+  const answered = () => eventually('an answer', () => streams.size === 0 || opened > before);
+  await advanceUntil('the next attempt', { clock, stepMs: 250, parties: [answered] }, () => opened > before);
 }
 
 /** Waits for a report, and lets time pass. */
