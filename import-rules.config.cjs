@@ -202,6 +202,7 @@ module.exports = {
     mayOnlySee('agent/proxy', ['shared']),
     mayOnlySee('agent/status', ['shared', 'agent/domain', 'agent/host/gpus/driver']),
     mayOnlySee('agent/doctor', ['shared', 'agent/domain', 'agent/host', 'agent/runtime', 'agent/link', 'agent/config']),
+    mayOnlySee('agent/upgrades', ['shared', 'agent/domain', 'agent/host/durable-file', 'agent/link']),
     mayOnlySee('agent/observation', ['shared', 'agent/domain', 'agent/runtime/workload']),
     mayOnlySee('agent/guarded-ports', [
       'shared',

@@ -7,6 +7,7 @@ import { systemClock, withTimeout, type Clock } from '../shared/clock.js';
 import { SetupError, messageOf } from '../shared/coded-error.js';
 
 import { silentLogger, type Logger } from '../shared/logger.js';
+import { RELEASE_KEY } from '../shared/release/verify.js';
 import { ServerIdentity, fromFiles } from '../shared/network/server-identity.js';
 import { assembleAgent, type Agent } from './assemble.js';
 import type { Remover } from './observation/run-recorder.js';
@@ -22,15 +23,23 @@ import { speaksHttp } from './guarded-ports/answers.js';
 import { gpuDriver } from './host/gpus.js';
 import { requireGuestTools } from './host/guest-tools.js';
 import { HaltedRunsFile } from './host/halted-runs-file.js';
-import { diskFreeGb, freeShareOf, publicAddressOf, readBootId, readInventory } from './host/inventory.js';
+import {
+  diskFreeBytes,
+  diskFreeGb,
+  freeShareOf,
+  publicAddressOf,
+  readBootId,
+  readInventory,
+} from './host/inventory.js';
 import { HostNeeds, type Need } from './host/needs.js';
 import { EgressGuard, removeEgressRules } from './host/network/egress-guard.js';
 import { HostKeys } from './host/network/ssh-host-key.js';
 import { PortAllocator } from './host/ports.js';
+import { missingForUpgrades, upgradeFolder, upgradeObstacles } from './host/upgrade-permission.js';
 import type { Snapshot } from './status/snapshot.js';
 import { StatusServer, askAgent } from './status/status-server.js';
 import { Journal } from './journal/journal.js';
-import { dialer } from './link/dial.js';
+import { dialer, releaseOpener } from './link/dial.js';
 import { readAccounts } from './measurements/accounts.js';
 import { diskUseOf } from './measurements/disk-use.js';
 import type { Introduction } from './link/enrollment.js';
@@ -311,6 +320,14 @@ export async function createAgent(
       ...made.known,
       testGpus: async () => agent.latestGpuTest(),
     }),
+    upgrades: {
+      folder: upgradeFolder(config),
+      key: RELEASE_KEY,
+      obstacles: () => upgradeObstacles(config),
+      missing: () => (config.upgrades === 'off' ? [] : missingForUpgrades(config)),
+      open: releaseOpener(renewed.current),
+      freeBytes: diskFreeBytes,
+    },
     dial: dialer(renewed.current),
     clock,
     random: Math.random,

@@ -29,6 +29,7 @@ import type { HaltedRuns } from './outages/halted-runs.js';
 import { OutageTracker } from './outages/outage-tracker.js';
 import type { HostNeeds } from './host/needs.js';
 import { Upkeep } from './host/upkeep.js';
+import { Upgrades, type UpgradeParts } from './upgrades/upgrades.js';
 import { PaidTimes } from './watch/paid-times.js';
 import { Watcher } from './watch/watcher.js';
 
@@ -84,6 +85,8 @@ export interface Parts {
   instruments: Instruments | null;
   /** The doctor's checks, whose findings are reported; none: none are. */
   checks: readonly Check[];
+  /** How the host upgrades its agent. */
+  upgrades: UpgradeParts;
   /** The upkeep tasks, by the name that log lines show. */
   upkeep: Record<string, () => Promise<void>>;
   /** Prepares the host. Rejects only if Docker does not answer or does not show the instances of this host; can then be repeated. */
@@ -136,6 +139,7 @@ export function assembleAgent(parts: Parts): Agent {
   const logs = new LogStreams(runtime, outbox, clock, logger);
   const measurements = new Measurements(() => meantToRun(journal), parts.instruments, gpus, outbox, clock, paced);
   const findings = new FindingReports(parts.checks, clock);
+  const upgrades = new Upgrades(parts.upgrades, VERSION, clock, random, logger);
   const upkeep = new Upkeep(withGpuTest(parts, gpuTest), clock, paced);
   const counts = countCommands(executor);
   const prepare = () => parts.prepare();
@@ -160,7 +164,19 @@ export function assembleAgent(parts: Parts): Agent {
     guardedPorts.noteAll();
     watcher.start();
     const facts = { bootId: boot.id, describe: parts.describe, diskFreeGb: parts.diskFreeGb };
-    const session = new Session(facts, hands, watcher, journal, executor, outbox, logs, measurements, findings);
+    const session = new Session(
+      facts,
+      hands,
+      watcher,
+      journal,
+      executor,
+      outbox,
+      logs,
+      measurements,
+      findings,
+      upgrades,
+    );
+    upgrades.start();
     link = new Link(dial, session, clock, random, logger, paced);
     link.start();
     upkeep.start();
@@ -181,6 +197,7 @@ export function assembleAgent(parts: Parts): Agent {
       upkeep.stop();
       gpuTest.stop();
       measurements.stop();
+      upgrades.stop();
       watcher?.stop();
       guardedPorts.stop();
       logs.stopAll();
@@ -194,7 +211,12 @@ export function assembleAgent(parts: Parts): Agent {
     async snapshot() {
       const dockerAvailable = watcher !== undefined && outages.dockerAvailable;
       const facts = { version: VERSION, dockerAvailable, obstacle: obstacleOf(hands), commands: [...counts.values()] };
-      return { ...facts, ...standingOf(link), ...(await readHost(parts, dockerAvailable)) };
+      return {
+        ...facts,
+        upgradeFaults: upgrades.faults,
+        ...standingOf(link),
+        ...(await readHost(parts, dockerAvailable)),
+      };
     },
   };
 }

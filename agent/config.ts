@@ -60,6 +60,8 @@ export interface AgentConfig {
   pulls: PullLimits;
   /** The most that all renters' disks take together, in GB; null: nine tenths of the file system. */
   diskGb: number | null;
+  /** Whether the agent upgrades itself to signed releases when the control plane asks for it. */
+  upgrades: 'off' | 'signed';
   /** The address for Prometheus; null: metrics only on the agent's own socket. */
   metrics: { host: string; port: number } | null;
   logLevel: string;
@@ -99,6 +101,7 @@ const DEFAULTS = {
   GPURENT_AGENT_PULL_MINUTES: '60',
   GPURENT_AGENT_PULL_MIB_PER_SECOND: '1',
   GPURENT_AGENT_IMAGE_GB: '200',
+  GPURENT_AGENT_UPGRADES: 'off',
   GPURENT_AGENT_METRICS_ADDRESS: '',
   GPURENT_AGENT_LOG_LEVEL: 'info',
   GPURENT_AGENT_LOG_FORMAT: '',
@@ -154,6 +157,7 @@ export function parseConfig(
       mostBytes: settings.whole('GPURENT_AGENT_IMAGE_GB', { most: 99_999, such: 200 }) * GB,
     },
     diskGb: wholeOrNull(settings, 'GPURENT_AGENT_DISK_GB', { most: 9_999_999, such: 2000 }),
+    upgrades: settings.oneOf('GPURENT_AGENT_UPGRADES', ['off', 'signed']),
     metrics: parseMetrics(settings),
     logLevel: settings.oneOf('GPURENT_AGENT_LOG_LEVEL', LOG_LEVELS),
     logFormat: parseLogFormat('GPURENT_AGENT_LOG_FORMAT', settings.text('GPURENT_AGENT_LOG_FORMAT')),

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { systemClock } from '../shared/clock.js';
 import { CodedError } from '../shared/coded-error.js';
 import { createLogger } from '../shared/logger.js';
+import { requireNewer } from '../shared/release/newer.js';
 import { RELEASE_KEY, verifyRelease } from '../shared/release/verify.js';
 import { tellReady } from '../shared/systemd.js';
 import { VERSION } from '../shared/version.js';
@@ -32,6 +33,7 @@ const OF_OLDER_AGENTS = {
   hostKeyFault: '',
   certificates: [],
   needs: [],
+  upgradeFaults: [],
 };
 const gpuOption = ['--gpus <source>', 'nvidia, or simulated:N for tests'] as const;
 
@@ -151,8 +153,11 @@ program
   .command('verify <file>')
   .description('check that a file of a release is as it was signed; SHA256SUMS and its signature must lie beside it')
   .option('--key <file>', 'the public key of the releases', RELEASE_KEY)
-  .action(async (file: string, { key }: { key: string }) => {
-    process.stdout.write(`${await verifyRelease(file, key)}\n`);
+  .option('--newer-than <version>', 'also refuse all but the tarball of a higher version')
+  .action(async (file: string, { key, newerThan }: { key: string; newerThan?: string }) => {
+    const said = await verifyRelease(file, key);
+    if (newerThan !== undefined) requireNewer(file, newerThan);
+    process.stdout.write(`${said}\n`);
   });
 
 try {

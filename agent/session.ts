@@ -23,6 +23,7 @@ import type { Outbox, Send } from './link/outbox.js';
 import type { LogStreams } from './logs/log-streams.js';
 import type { Measurements } from './measurements/measurements.js';
 import type { WorkloadSummary } from './runtime/workload.js';
+import type { Upgrades } from './upgrades/upgrades.js';
 import type { Watcher } from './watch/watcher.js';
 
 const LOOK_MS = 5_000;
@@ -116,6 +117,7 @@ export class Session implements Subscriber {
     private readonly logs: LogStreams,
     private readonly measurements: Measurements,
     private readonly findings: FindingReports,
+    private readonly upgrades: Upgrades,
   ) {}
 
   /**
@@ -134,7 +136,7 @@ export class Session implements Subscriber {
       heedsPaidTimes: true,
       answersMeasurementQueries: this.measurements.canAnswer,
       reportsFindings: this.findings.areMade,
-      takesUpgrades: false,
+      takesUpgrades: this.upgrades.areTaken,
       ...epochOf(this.journal),
     };
   }
@@ -243,6 +245,7 @@ export class Session implements Subscriber {
     for (const result of this.journal.unacknowledgedResults()) this.outbox.result(result);
     this.measurements.connected(welcome.takesMeasurements);
     this.findings.connected(welcome.takesFindings, send);
+    this.upgrades.connected(send);
   }
 
   disconnected(): void {
@@ -250,6 +253,7 @@ export class Session implements Subscriber {
     this.logs.stopAll();
     this.measurements.disconnected();
     this.findings.disconnected();
+    this.upgrades.disconnected();
   }
 
   receive({ message }: ControlMessage): void {
@@ -266,6 +270,8 @@ export class Session implements Subscriber {
         return this.logs.subscribe(message.value);
       case 'measurementQuery':
         return this.measurements.answer(message.value);
+      case 'upgrade':
+        return this.upgrades.take(message.value.version);
       case 'logUnsubscribe':
         return this.logs.unsubscribe(message.value.subscriptionId);
       default:

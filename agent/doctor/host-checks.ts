@@ -13,10 +13,12 @@ import { BRIDGE_PREFIX } from '../domain/egress.js';
 import { networkOf, overlap } from '../domain/subnets.js';
 import { requireGuestTools } from '../host/guest-tools.js';
 import { publicAddressOf } from '../host/inventory.js';
+import { missingForUpgrades } from '../host/upgrade-permission.js';
 import { EgressGuard } from '../host/network/egress-guard.js';
 import { bad, doubtful, good, type Check } from './finding.js';
 
 const run = promisify(execFile);
+const UPGRADES_ADVICE = 'see "Upgrades by themselves" in docs/host-owner.md, or set GPURENT_AGENT_UPGRADES to off';
 
 /** Returns the checks of the host itself. */
 export function hostChecks(config: AgentConfig): Check[] {
@@ -27,6 +29,7 @@ export function hostChecks(config: AgentConfig): Check[] {
     { name: 'guarded ports', look: async () => [await checkLinks(config)] },
     { name: 'networks', look: async () => [checkNetworks(config)] },
     { name: 'egress guard', look: async () => [await checkGuard(config)] },
+    { name: 'upgrades', look: async () => checkUpgrades(config) },
     { name: 'images made here', look: async () => [checkLocalImages(config)] },
     { name: 'clock', look: async () => [await checkClock()] },
   ];
@@ -120,6 +123,13 @@ function checkLocalImages({ localImages }: AgentConfig) {
     'any renter who knows the name of an image that was built on this host can use it',
     'set GPURENT_AGENT_LOCAL_IMAGES to none, or to the names of the images that renters can use',
   );
+}
+
+function checkUpgrades(config: AgentConfig) {
+  if (config.upgrades === 'off') return [good('the agent does not upgrade itself')];
+  const missing = missingForUpgrades(config);
+  if (missing.length === 0) return [good('the agent upgrades itself to signed releases')];
+  return missing.map((what) => doubtful(`the agent does not upgrade itself: ${what}`, UPGRADES_ADVICE));
 }
 
 async function checkGuard({ egress }: AgentConfig) {

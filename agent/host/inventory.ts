@@ -77,6 +77,12 @@ export async function diskFreeGb(dockerRoot: string): Promise<number> {
   return Math.max(Math.floor((bavail * bsize - blocks * bsize * RESERVED_SHARE) / GB), 0);
 }
 
+/** Returns how many bytes the agent can still write on the file system of a path. */
+export async function diskFreeBytes(path: string): Promise<number> {
+  const { bavail, bsize } = await statfs(path);
+  return bavail * bsize;
+}
+
 /** Returns the free share of a file system, from 0 to 1. */
 export async function freeShareOf(path: string): Promise<number> {
   const { blocks, bavail } = await statfs(path);

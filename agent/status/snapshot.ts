@@ -25,6 +25,8 @@ export interface Snapshot extends GpuInventory {
   certificates: CertificateTerm[];
   /** Why needs of this host are not met. */
   needs: string[];
+  /** Why the agent does not upgrade itself although the owner of the host allows it, and why the latest upgrade has failed. */
+  upgradeFaults: string[];
   /** Docker calls without an answer. */
   unanswered: UnansweredCall[];
   workloads: WorkloadStatus[];
@@ -68,6 +70,7 @@ export function describeSnapshot(snapshot: Snapshot): string {
         ({ instanceId, what, ms }) =>
           `Docker has NOT answered for ${Math.floor(ms / MINUTE_MS)} minutes (${what} of ${instanceId}): restart it ("systemctl restart docker")`,
       ),
+    ...snapshot.upgradeFaults.map((fault) => `upgrades itself NOT: ${fault}`),
     ...(snapshot.hostKeyFault === '' ? [] : [`SSH host keys can NOT be read: ${snapshot.hostKeyFault} (run doctor)`]),
     '',
     `${gpus.length} GPUs (driver ${snapshot.driverVersion || 'none'}, CUDA ${snapshot.cudaVersion || 'none'})`,

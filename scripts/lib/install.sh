@@ -4,6 +4,7 @@
 release=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 prefix=/opt/gpurent
 config_dir=/etc/gpurent
+units=/etc/systemd/system
 
 say() { printf '%s\n' "$*" >&2; }
 die() {
@@ -158,11 +159,27 @@ install_config() {
   chgrp "$3" "$config_dir/$1"
 }
 
+# setting_of FILE NAME: prints the value of a setting as the programs read it; nothing if it is not set.
+setting_of() {
+  [ -e "$config_dir/$1" ] || return 0
+  sed -nE "s/^[[:space:]]*(export[[:space:]]+)?$2[[:space:]]*=[[:space:]]*//p" "$config_dir/$1" | tail -n 1 |
+    sed -E "s/^\"([^\"]*)\".*/\1/; t; s/^'([^']*)'.*/\1/; t; s/[[:space:]]*(#.*)?\$//"
+}
+
+# state_dir: prints the folder of the agent's state.
+state_dir() {
+  local set
+  set=$(setting_of agent.conf GPURENT_AGENT_STATE_DIR)
+  printf '%s\n' "${set:-/var/lib/gpurent-agent}"
+}
+
 # install_unit UNIT: installs a unit if it has changed. A reload of systemd can take GPUs from running containers, so it reloads
 # only then. A timer is enabled by whoever wants it.
 install_unit() {
-  local unit=/etc/systemd/system/$1
-  sed "s|@NODE@|$service_node|" "$release/packaging/$1" >"$unit.new"
+  local unit=$units/$1 state=${state:-}
+  # systemd reads %% as one percent sign, and sed these three characters as commands.
+  state=${state//%/%%} && state=$(printf '%s' "$state" | sed 's/[\\&|]/\\&/g')
+  sed "s|@NODE@|$service_node|; s|@STATE@|$state|" "$release/packaging/$1" >"$unit.new"
   if cmp -s "$unit.new" "$unit"; then
     rm "$unit.new"
     return
@@ -179,7 +196,7 @@ remove_program() {
   begin_step "stopping and removing $program"
   # One by one: systemctl does nothing at all if an older release has not installed one of them.
   for unit in "$@"; do systemctl disable --now --quiet "$unit" 2>/dev/null || true; done
-  for unit in "$@"; do rm -f "/etc/systemd/system/$unit"; done
+  for unit in "$@"; do rm -f "$units/$unit"; done
   rm -f "/usr/local/bin/$program" "$prefix/${program#gpurent-}"
   systemctl daemon-reload
   systemctl reset-failed "$@" 2>/dev/null || true
@@ -188,13 +205,23 @@ remove_program() {
   end_step
 }
 
+# remove_unused_releases [KEEP...]: removes the releases that no program and no process uses, but for those that are named.
 remove_unused_releases() {
-  local each used=' '
+  local each used=" $* "
   for each in "$prefix"/*; do if [ -L "$each" ]; then used+="$(readlink "$each") "; fi; done
   for each in "$prefix"/*; do
-    if [ -d "$each" ] && [ ! -L "$each" ] && [[ "$used" != *" ${each##*/} "* ]]; then rm -rf "$each"; fi
+    if [ -d "$each" ] && [ ! -L "$each" ] && [[ "$used" != *" ${each##*/} "* ]] && ! has_process "$each"; then rm -rf "$each"; fi
   done
   rmdir "$prefix" 2>/dev/null || true
+}
+
+# has_process RELEASE: succeeds if a process runs from a release, as the access proxy may from an earlier one.
+has_process() {
+  local exe
+  for exe in /proc/[0-9]*/exe; do
+    if [[ "$(readlink "$exe" 2>/dev/null)" = "$1"/* ]]; then return 0; fi
+  done
+  return 1
 }
 
 # named_by FILE: prints what a settings file names that can hold secrets: files, folders, and the database with all beside it.

@@ -7,8 +7,8 @@ import { checkSignature } from './minisign.js';
 
 /** Where an owner of a machine puts the public key of releases. */
 export const RELEASE_KEY = '/etc/gpurent/release.pub';
-/** Much more than the checksums of a release take. */
-const LONGEST_FILE = 1024 * 1024;
+/** Much more than the checksums of a release take, in bytes. */
+export const LONGEST_FILE = 1024 * 1024;
 
 /**
  * Checks that a file of a release is as it was signed: SHA256SUMS and SHA256SUMS.minisig lie beside it. Returns one sentence. Throws a

@@ -1,5 +1,6 @@
 import { assembleAgent, type Agent, type Parts } from '../../agent/assemble.js';
 import { NO_NEEDS } from '../../agent/host/needs.js';
+import { NO_UPGRADES } from '../../agent/upgrades/upgrades.js';
 import { silentLogger } from '../../shared/logger.js';
 import { BusyGpus } from './busy-gpus.js';
 import { FakeRuntime } from './fake-runtime.js';
@@ -39,6 +40,7 @@ export function agentOnFakes(given: Given, docker: Partial<Parts['docker']> = {}
     certificates: () => [],
     instruments: null,
     checks: [],
+    upgrades: NO_UPGRADES,
     upkeep: {},
     prepare: async () => {},
     fail: () => undefined,

@@ -6,6 +6,7 @@ import type { Gpu } from '../../agent/host/gpus/driver.js';
 import { NO_PASSTHROUGH } from '../../agent/host/gpus/no-passthrough.js';
 import { Journal } from '../../agent/journal/journal.js';
 import { Inventory } from '../../shared/gen/gpurent/agent/v1/agent.js';
+import { NO_UPGRADES } from '../../agent/upgrades/upgrades.js';
 import { silentLogger } from '../../shared/logger.js';
 import { fakeGpuUuid } from '../harness/fake-inventory.js';
 import { HaltedRunsInMemory } from '../harness/halted-runs-in-memory.js';
@@ -125,6 +126,7 @@ export class SimHost {
       certificates: () => [],
       instruments: this.habits ? instrumentsOf(this.docker, this.habits) : null,
       checks: [],
+      upgrades: NO_UPGRADES,
       upkeep: {},
       web: {
         portGuard: { scheme: 'http', set: async () => {}, complete: () => {} },
