@@ -70,7 +70,7 @@ export function describeSnapshot(snapshot: Snapshot): string {
         ({ instanceId, what, ms }) =>
           `Docker has NOT answered for ${Math.floor(ms / MINUTE_MS)} minutes (${what} of ${instanceId}): restart it ("systemctl restart docker")`,
       ),
-    ...snapshot.upgradeFaults.map((fault) => `upgrades itself NOT: ${fault}`),
+    ...snapshot.upgradeFaults.map((fault) => `does NOT upgrade itself: ${fault}`),
     ...(snapshot.hostKeyFault === '' ? [] : [`SSH host keys can NOT be read: ${snapshot.hostKeyFault} (run doctor)`]),
     '',
     `${gpus.length} GPUs (driver ${snapshot.driverVersion || 'none'}, CUDA ${snapshot.cudaVersion || 'none'})`,

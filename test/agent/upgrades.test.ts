@@ -17,6 +17,7 @@ import semver from 'semver';
 import type { Agent } from '../../agent/assemble.js';
 import { Journal } from '../../agent/journal/journal.js';
 import { dialer, releaseOpener } from '../../agent/link/dial.js';
+import { describeSnapshot } from '../../agent/status/snapshot.js';
 import { eventually } from '../../scripts/eventually.js';
 import { MIB } from '../../shared/bytes.js';
 import { ReleaseFile, UpgradeState } from '../../shared/gen/gpurent/agent/v1/agent.js';
@@ -227,7 +228,9 @@ describe('hands nothing over that is not what it should be:', () => {
     const report = await upgrade();
     expect(report).toMatchObject({ version: NEXT, state: FAILED });
     expect(report.reason).toMatch(reason);
-    expect((await agent.snapshot()).upgradeFaults).toEqual([`the upgrade to ${NEXT} has failed: ${report.reason}`]);
+    const shown = await agent.snapshot();
+    expect(shown.upgradeFaults).toEqual([`the upgrade to ${NEXT} has failed: ${report.reason}`]);
+    expect(describeSnapshot(shown)).toContain(`\ndoes NOT upgrade itself: the upgrade to ${NEXT} has failed: `);
   });
 
   function rename(name: string): void {
