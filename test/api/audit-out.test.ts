@@ -10,6 +10,7 @@ import { backUp, restore } from '../../control-plane/store/backup.js';
 import { query } from '../../control-plane/store/sql.js';
 import type { Tx } from '../../control-plane/store/store.js';
 import { eventually } from '../../scripts/eventually.js';
+import { advanceUntil, files } from '../harness/advance-until.js';
 import { AUDIT_SECRET, Pipe, linesOnceThereAre, type AuditLine } from '../harness/audit-out.js';
 import { TestControlPlane, type Renter } from '../harness/control-plane.js';
 import { memoryFolder } from '../harness/memory-folder.js';
@@ -240,10 +241,11 @@ describe('an output', () => {
     expect(subjects('event')).toEqual(Array.from({ length: 150 }, (_, number) => `machines/${number}`));
     for (const { body } of receiver.at('/audit'))
       expect((JSON.parse(body) as unknown[]).length).toBeLessThanOrEqual(100);
-    await eventually('what was delivered is deleted', () => {
-      test.advance(SECOND);
-      return transact((tx) => tx.all(query.selectFrom('queued_acts').select('id'))).length <= 1;
-    });
+    await advanceUntil(
+      'what was delivered is deleted',
+      { clock: test, stepMs: SECOND },
+      () => transact((tx) => tx.all(query.selectFrom('queued_acts').select('id'))).length <= 1,
+    );
   });
 
   it('in a drill gets nothing, and has no lag', async () => {
@@ -433,9 +435,8 @@ describe('standard output', () => {
     expect((await metric())['webhook']).toBe(0);
     expect((await metric())['stdout']).toBeGreaterThanOrEqual(29);
     // The reader reads a little at a time.
-    await eventually('all lines', () => {
+    await advanceUntil('all lines', { clock: test, stepMs: SECOND, parties: [files] }, () => {
       pipe.drain(6_000);
-      test.advance(SECOND);
       return pipe.drain(0).split('\n').filter(Boolean).length >= 150;
     });
     expect(pipe.lines().map(({ subject }) => subject)).toEqual(Array.from({ length: 150 }, (_, n) => `machines/${n}`));

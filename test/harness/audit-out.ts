@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { closeSync, constants, openSync, readSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { eventually } from '../../scripts/eventually.js';
+import { advanceUntil, files } from './advance-until.js';
 import type { TestControlPlane } from './control-plane.js';
 import { memoryFolder } from './memory-folder.js';
 
@@ -78,8 +78,8 @@ export function linesOnceThereAre(
   count: number,
   look: () => AuditLine[],
 ): Promise<AuditLine[]> {
-  return eventually(`${count} audit lines`, () => {
-    test.advance(1_000);
+  const passing = { clock: test, stepMs: 1_000, parties: [files, () => test.roundTrip()] };
+  return advanceUntil(`${count} audit lines`, passing, () => {
     const lines = look();
     return lines.length >= count && lines;
   });

@@ -5,8 +5,8 @@ export const SECOND_FACTORS: readonly Mutant[] = [
   {
     name: 'no-second-step',
     file: 'control-plane/services/identity/sign-in/sign-in.ts',
-    before: '  if (hasFactor(tx, user.id)) return beginFactorStep(platform, tx, user.id);\n',
-    after: '  if (hasFactor(tx, user.id) && tx.now < 0) return beginFactorStep(platform, tx, user.id);\n',
+    before: '  if (hasFactor(tx, user.id)) return beginFactorStep(platform, tx, user.id, issuer);\n',
+    after: '  if (hasFactor(tx, user.id) && tx.now < 0) return beginFactorStep(platform, tx, user.id, issuer);\n',
     tests: ['test/api/company-proofs.test.ts'],
   },
   {

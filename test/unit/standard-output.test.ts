@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, expect, it } from 'vitest';
 import { standardOutput } from '../../control-plane/standard-output.js';
 import { eventually } from '../../scripts/eventually.js';
+import { advanceUntil, files } from '../harness/advance-until.js';
 import { Pipe, tries } from '../harness/audit-out.js';
 import { ManualClock } from '../harness/manual-clock.js';
 
@@ -24,12 +25,10 @@ it('a line comes whole or not at all, so that what others write is never inside 
   const other = 'of another program'.padEnd(700, '.');
   const done = standardOutput(clock, file)(LINES, new AbortController().signal).then(() => true);
   let text = '';
-  await eventually('all lines', async () => {
+  await advanceUntil('all lines', { clock, stepMs: 250, parties: [files] }, () => {
     // The reader takes what it likes. Another program writes then, and the pipe is full again after that.
     text = pipe?.drain(5_000) ?? '';
     tries(() => writeSync(file, `${other}\n`));
-    clock.advance(250);
-    await new Promise(setImmediate);
     return text.split('\n').filter((line) => line !== other).length > LINES.length;
   });
   expect(await done).toBe(true);

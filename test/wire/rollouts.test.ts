@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { eventually } from '../../scripts/eventually.js';
+import { advanceUntil } from '../harness/advance-until.js';
 import { TestControlPlane } from '../harness/control-plane.js';
 import type { FakeAgent } from '../harness/fake-agent.js';
 
@@ -52,13 +52,10 @@ const refusesToStart = async () =>
   expect(await test.operator.request('POST', ROUTE)).toMatchObject({ status: 409, body: { code: 'INVALID_STATE' } });
 const read = ({ id }: Rollout) => test.operator.get<Rollout>(`${ROUTE}/${id}`);
 const asked = (agents: readonly FakeAgent[]) => agents.filter(({ upgrades }) => upgrades.length > 0);
+const stepping = (stepMs: number) => ({ clock: test, stepMs, parties: [() => test.roundTrip()] });
 /** Waits until a host has been asked, and returns it. */
 const firstAsked = (agents: readonly FakeAgent[]) =>
-  eventually('a host to be asked', async () => {
-    test.advance(1);
-    await test.roundTrip();
-    return asked(agents)[0];
-  });
+  advanceUntil('a host to be asked', stepping(1), () => asked(agents)[0]);
 /** Moves the clock while all hosts go on speaking. */
 async function pass(ms: number, agents: readonly FakeAgent[]): Promise<void> {
   for (let left = ms; left > 0; left -= 10_000) {
@@ -102,10 +99,7 @@ it('asks no host whose owner forbids it, that is as new, or that is away', async
   const forbids = await test.host();
   await forbids.claim({ agentVersion: OLD });
   const rollout = await start();
-  await eventually('its end', async () => {
-    test.advance(1_000);
-    return (await read(rollout)).ended_at !== null;
-  });
+  await advanceUntil('its end', stepping(1_000), async () => (await read(rollout)).ended_at !== null);
   expect(asked([away, same, newer, forbids].flatMap((agent) => agent ?? []))).toEqual([]);
   expect(await read(rollout)).toMatchObject({ upgraded: 0, failed: 0, stopped_at: null });
 });
@@ -157,11 +151,7 @@ it('asks a host again that was away when it was asked, and goes on after a resta
   expect(agent.upgrades).toEqual([NEW]);
   await named(`/srv/gpurent-${NEW}-linux-x64.tar.gz`);
   await comeBack(agent, OLD);
-  await eventually('it to be asked again', async () => {
-    test.advance(1);
-    await test.roundTrip();
-    return agent.upgrades.length === 2;
-  });
+  await advanceUntil('it to be asked again', stepping(1), () => agent.upgrades.length === 2);
   agent.say({ upgradeReport: { version: NEW, state: 'UPGRADE_STATE_INSTALLING', reason: '' } });
   await pass(2 * MINUTE_MS, agents);
   expect(agent.upgrades).toHaveLength(2);
