@@ -128,6 +128,7 @@ const SERVED = [
   'POST /v1/operator/organizations/{id}/dispute',
   'POST /v1/operator/organizations/{id}/suspend',
   'POST /v1/operator/quarantine/{id}/remove',
+  'POST /v1/operator/rollouts/{id}/stop',
   'POST /v1/operator/users/{id}/end-sessions',
 ];
 

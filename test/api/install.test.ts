@@ -2,10 +2,10 @@ import { spawn, execFileSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import {
   chmodSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
-  readdirSync,
   renameSync,
   rmSync,
   writeFileSync,
@@ -194,12 +194,14 @@ describe('run by sh, the script', () => {
     }
   });
 
-  const fetched = async () => (await text(await ask('/install'))).replace('/run/systemd/system', SYSTEMD);
+  const fetched = async () =>
+    (await text(await ask('/install')))
+      .replace('/run/systemd/system', SYSTEMD)
+      .replace('place=/opt/gpurent', `place=${path('opt')}`);
   async function run(script: string, args: string[] = [], env: Record<string, string> = {}) {
     for (const name of ['called', 'token', 'parent']) rmSync(path(name), { force: true });
-    mkdirSync(path('tmp'), { recursive: true });
     const shell = spawn('sh', ['-s', '--', ...args], {
-      env: { PATH: `${path('bin')}:${process.env['PATH'] ?? ''}`, TMPDIR: path('tmp'), ...env },
+      env: { PATH: `${path('bin')}:${process.env['PATH'] ?? ''}`, ...env },
       detached: true,
     });
     shell.stdin.on('error', () => undefined).end(script);
@@ -207,7 +209,7 @@ describe('run by sh, the script', () => {
       new Promise<number | null>((end) => shell.on('exit', end)),
       text(shell.stderr),
     ]);
-    expect(readdirSync(path('tmp'))).toEqual([]);
+    expect(existsSync(path('opt'))).toBe(false);
     return { code, said, called: readIf('called'), token: readIf('token') };
   }
   const readIf = (name: string) => {

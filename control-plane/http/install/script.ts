@@ -104,7 +104,7 @@ load() {
 }
 
 main() {
-  dry= cacert= token_file= token=
+  dry= cacert= token_file= token= place=/opt/gpurent
   GPURENT_ENROLLMENT_TOKEN=${'$'}{GPURENT_ENROLLMENT_TOKEN-}
   while [ $# -gt 0 ]; do
     case "$1" in
@@ -131,8 +131,10 @@ main() {
   if [ -n "$dry" ]; then return; fi
   read_token
   umask 077
-  work=$(mktemp -d)
-  trap 'rm -rf "$work"' EXIT
+  # Not in /tmp, from which some machines run no programs.
+  mkdir -p -m 755 "$place"
+  work=$(mktemp -d "$place/loading.XXXXXX")
+  trap 'rm -rf "$work"; rmdir "$place" 2>/dev/null || true' EXIT
   say "loading $name"
   load
   [ "$(sha256sum <"$work/$name" | cut -c 1-64)" = "$sha256" ] || die "what $url has sent is not the release that it announced: nothing was installed"
