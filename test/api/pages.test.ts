@@ -56,6 +56,12 @@ beforeAll(async () => {
     await addApp(test, api);
     await test.operator.post(`/v1/operator/users/${userId}/second-factor-removal`, { reason: 'lost' });
   }
+  // Each ends at once: no host allows upgrades.
+  test.core.platform.hostReleaseVersion = '9.9.9';
+  for (let count = 0; count < 5; count++) {
+    await test.operator.post('/v1/operator/rollouts');
+    test.advance(count % 2);
+  }
   agent.disconnect();
   for (let count = 0; count < 5; count++) {
     const workload = { sequence: 7, sshPort: 40_123, gpuUuids: [], diskGb: 1, lines: [] };
