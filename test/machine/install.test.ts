@@ -181,7 +181,7 @@ describe('a release, unpacked on a machine with Docker,', () => {
     await giveRelease(machine);
     const line = await lineForHosts();
     expect(await machine.sh(`GPURENT_ENROLLMENT_TOKEN=${token} sh -c '${line} --dry-run' 2>&1`)).toContain(
-      'makes this machine a GPU host of http://127.0.0.1:8080',
+      'makes this machine a GPU host of http://localhost:8080',
     );
     const stranger = await machine.attempt(`GPURENT_ENROLLMENT_TOKEN=enr_${'0'.repeat(48)} sh -c '${line}'`);
     expect(stranger).toMatchObject({ ok: false, said: expect.stringContaining('refuses the token') as string });

@@ -10,7 +10,7 @@ export async function giveRelease(machine: SystemdMachine): Promise<void> {
   await machine.sh(`mkdir -p ${RELEASES}`);
   await machine.copy(releaseTarball(), RELEASES);
   await machine.sh(`
-    printf 'GPURENT_PUBLIC_URL=http://127.0.0.1:8080\\nGPURENT_PUBLIC_GRPC_ADDRESS=127.0.0.1:8090\\n' >>${CONTROL_PLANE_CONF}`);
+    printf 'GPURENT_PUBLIC_URL=http://localhost:8080\\nGPURENT_PUBLIC_GRPC_ADDRESS=127.0.0.1:8090\\n' >>${CONTROL_PLANE_CONF}`);
   await nameRelease(machine, await machine.sh(`ls ${RELEASES}/*.tar.gz`));
 }
 
