@@ -96,8 +96,8 @@ export interface ControlPlane {
   start(options?: { heartbeat: boolean }): Promise<Addresses>;
   /** Reads the operator's certificate again. */
   reload(): Promise<void>;
-  /** Creates a user that is an operator. Refuses with EMAIL_TAKEN. */
-  createOperator(email: string, password: string): Promise<void>;
+  /** Creates a user that is an operator; without a password, with the token of a link that sets one. Refuses with EMAIL_TAKEN. */
+  createOperator(email: string, password: string | null): Promise<{ token: string } | null>;
   /** Finishes open requests within fifteen seconds, ends the agents' streams and closes the database. */
   stop(): Promise<void>;
 }

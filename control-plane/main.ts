@@ -51,19 +51,22 @@ program
   .command('create-operator')
   .description('create a user that is an operator; the password is read from standard input')
   .requiredOption('--email <address>', 'the e-mail address to sign in with')
-  .action(async ({ email }: { email: string }) => {
-    const password = (await text(process.stdin)).replace(/\r?\n$/, '');
-    if (password.length < 12)
-      throw new SetupError('the password needs at least 12 characters; give it on standard input');
+  .option('--link', 'print a link with which the operator sets the password, within an hour, instead of reading one')
+  .action(async ({ email, link }: { email: string; link?: true }) => {
+    const password = link ? null : (await text(process.stdin)).replace(/\r?\n$/, '');
+    if (password !== null && password.length < 12)
+      throw new SetupError('the password needs at least 12 characters; give it on standard input, or --link');
     if (!/^[^@\s]+@[^@\s]+$/.test(email)) throw new SetupError(`"${email}" is not an e-mail address`);
     const config = parseConfig(readEnvironment());
+    const { publicUrl } = config;
+    if (link && publicUrl === undefined) throw new SetupError('--link needs GPURENT_PUBLIC_URL');
     const controlPlane = createControlPlane(config, createLogger('control-plane', config.logLevel, config.logFormat));
     try {
-      await controlPlane.createOperator(email, password);
+      const made = await controlPlane.createOperator(email, password);
+      process.stdout.write(made ? `${publicUrl}/reset-password?token=${made.token}\n` : `${email} is an operator\n`);
     } finally {
       await controlPlane.stop();
     }
-    process.stdout.write(`${email} is an operator\n`);
   });
 
 program

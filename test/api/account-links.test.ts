@@ -153,6 +153,17 @@ describe('a forgotten password', () => {
     });
   });
 
+  it('is set by the link of an operator whom the command line has created without one, once', async () => {
+    const email = 'first@example.com';
+    const link = await test.core.createOperator(email, null);
+    expect(await test.core.createOperator('second@example.com', PASSWORD)).toBeNull();
+    const set = () => post('/v1/auth/password-reset/confirm', { token: link?.token, new_password: NEW_PASSWORD });
+    expect((await set()).status).toBe(204);
+    expect((await set()).status).toBe(404);
+    const signedIn = await test.api.post<{ token: string }>('/v1/auth/sign-in', { email, password: NEW_PASSWORD });
+    expect((await test.api.as(signedIn.token).request('GET', '/v1/operator/machines')).status).toBe(200);
+  });
+
   it('cannot be set by a link of somebody who is no operator any more, and an operator’s link proves no address', async () => {
     const other = await test.renter(0);
     test.makeOperator(other.userId);

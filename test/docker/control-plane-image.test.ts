@@ -101,20 +101,16 @@ afterEach(() => {
 
 it('compose.yaml upgrades a database, survives a kill, and restores a copy, without a right or a file to write beside its data', async () => {
   fillVolume('0.2.0');
-  composeWith(
-    `${OPERATOR.password}\n`,
-    'run',
-    '--rm',
-    '-T',
-    'control-plane',
-    'create-operator',
-    '--email',
-    OPERATOR.email,
-  );
+  const creating = ['create-operator', '--email', OPERATOR.email, '--link'];
+  const link = composeWith('', 'run', '--rm', '-T', 'control-plane', ...creating);
+  const [, token] = /https:\/\/localhost\/reset-password\?token=(\S+)/.exec(link) ?? [];
   compose('up', '--detach');
   await answers('/readyz');
   await eventually('Docker to see its health', () => inspect('{{.State.Health.Status}}') === 'healthy');
 
+  const chosen = { token, new_password: OPERATOR.password };
+  expect((await ask('POST', '/v1/auth/password-reset/confirm', chosen))?.status).toBe(204);
+  expect((await ask('POST', '/v1/auth/password-reset/confirm', chosen))?.status).not.toBe(204);
   const operator = (await signIn(OPERATOR))?.body?.token;
   const machines = await ask('GET', '/v1/operator/machines', undefined, operator);
   expect(machines?.body?.items).toHaveLength(2);

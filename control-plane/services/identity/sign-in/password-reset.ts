@@ -46,14 +46,25 @@ export function makeResetLink(
     const user = getUser(tx, userId);
     checkPasswordOn(tx, user);
     const { id, email } = user;
-    const { token, token_hash } = newLinkToken(core, 'password_reset');
-    const made = { user_id: id, made_by: operator.userId, token_hash, handled_at: tx.now };
-    const { expires_at } = addRequest(tx, { purpose: 'password_reset', address: email, ...made });
+    const made = addResetLink(core, tx, user, operator.userId);
     for (const { organization_id } of membershipsOf(tx, id))
       recordAct(tx, organization_id, anOperator(reason), 'member.password_reset', `members/${id}`);
     recordAudit(tx, operator, 'user.password_reset', id, { email, reason });
-    return { token, expiresAt: expires_at };
+    return made;
   });
+}
+
+/** Adds a link with which a user sets a new password. `madeBy`: the operator who has made it. Only this answer has its token. */
+export function addResetLink(
+  core: Core,
+  tx: Tx,
+  { id, email }: { id: string; email: string },
+  madeBy: string,
+): { token: string; expiresAt: number } {
+  const { token, token_hash } = newLinkToken(core, 'password_reset');
+  const made = { user_id: id, made_by: madeBy, token_hash, handled_at: tx.now };
+  const { expires_at } = addRequest(tx, { purpose: 'password_reset', address: email, ...made });
+  return { token, expiresAt: expires_at };
 }
 
 /**

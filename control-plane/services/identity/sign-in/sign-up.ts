@@ -10,6 +10,7 @@ import { requestLink } from '../links/link-requests.js';
 import { foundOrganization } from '../../organizations/organizations.js';
 import { checkDomainHasPasswords } from '../companies/password-off.js';
 import { openSession, type SessionOrigin } from '../sessions/sessions.js';
+import { addResetLink } from './password-reset.js';
 import type { SignedIn } from './sign-in.js';
 import { noteNetwork } from '../sessions/sign-in-networks.js';
 import { createUser, type NewUser } from '../users/users.js';
@@ -88,13 +89,20 @@ function checkInvited({ signUpMode }: Platform, tx: Tx, { email, invite_token }:
   throw new Refusal('INVITATION_REQUIRED', 'new accounts need an invitation: send its token as invite_token');
 }
 
-/** Creates a user that is an operator. Only the command line calls this. Refuses with EMAIL_TAKEN. */
-export async function createOperator(platform: Platform, request: { email: string; password: string }): Promise<void> {
-  const passwordHash = await platform.passwords.hash(request.password);
-  platform.store.transact((tx) => {
-    const name = request.email.split('@')[0] ?? request.email;
+/**
+ * Creates a user that is an operator. Without a password, returns the token of a link with which the user sets one. Only the command line
+ * calls this. Refuses with EMAIL_TAKEN.
+ */
+export async function createOperator(
+  platform: Platform,
+  { email, password }: { email: string; password: string | null },
+): Promise<{ token: string } | null> {
+  const passwordHash = await platform.passwords.hash(password ?? platform.ids.hex(32));
+  return platform.store.transact((tx) => {
     const id = tx.id();
-    createUser(tx, id, { email: request.email, name, passwordHash, isOperator: true, email_verified_at: null });
+    const name = email.split('@')[0] ?? email;
+    createUser(tx, id, { email, name, passwordHash, isOperator: true, email_verified_at: null });
     foundOrganization(tx, id, 'Operators');
+    return password === null ? addResetLink(platform, tx, { id, email }, id) : null;
   });
 }
