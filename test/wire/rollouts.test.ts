@@ -109,7 +109,9 @@ it('stops at the first failure, with its reason, and tells operators', async () 
   const rollout = await start();
   const first = await firstAsked(agents);
   first.say({ upgradeReport: { version: NEW, state: 'UPGRADE_STATE_LOADING', reason: '' } });
-  first.say({ upgradeReport: { version: NEW, state: 'UPGRADE_STATE_FAILED', reason: 'the signature is not good' } });
+  first.say({
+    upgradeReport: { version: NEW, state: 'UPGRADE_STATE_FAILED', reason: 'the signature\u202e\nis not good' },
+  });
   await first.roundTrip();
   await pass(2_000, agents);
   const stopped = await read(rollout);

@@ -1,4 +1,5 @@
 import { UpgradeState, type UpgradeReport } from '../../../shared/gen/gpurent/agent/v1/agent.js';
+import { plainLine } from '../../../shared/plain-text.js';
 import { Refusal } from '../../domain/refusal.js';
 import { compileOnce, query, updateRows } from '../../store/sql.js';
 import type { Core } from '../system/platform.js';
@@ -28,7 +29,13 @@ export function recordUpgradeReport({ store }: Core, machineId: string, report: 
     if (rollout?.version !== report.version) return;
     const host = tx.get(hostOf({ rolloutId: rollout.id, machineId }));
     if (host?.ended_at !== null) return;
-    if (state === 'failed') return failHost(tx, rollout, machineId, report.reason || 'the host does not say why');
+    if (state === 'failed')
+      return failHost(
+        tx,
+        rollout,
+        machineId,
+        plainLine(report.reason, MOST_OF_A_REASON) || 'the host does not say why',
+      );
     if (STATES.indexOf(state) <= STATES.indexOf(host.state as (typeof STATES)[number])) return;
     tx.run(updateRows('rollout_hosts', { state }, { rollout_id: rollout.id, machine_id: machineId }));
   });
