@@ -1,3 +1,4 @@
+import BetterSqlite3 from 'better-sqlite3';
 import { randomUUID } from 'node:crypto';
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { Journal } from '../../agent/journal/journal.js';
@@ -41,9 +42,19 @@ writeFileSync(`${folder}/world.json`, JSON.stringify(world, null, 1));
 writeFileSync(`${folder}/openapi.json`, JSON.stringify(JSON.parse(readFileSync('docs/openapi.json', 'utf8'))));
 await test.core.stop();
 copyFileSync(test.databaseFile, `${folder}/store.db`);
+forgetBoot(`${folder}/store.db`);
 test.cleanUp();
 await stripe.stop();
 writeJournal(`${folder}/journal.db`);
+
+/** Lets the store be of another boot than any machine that plays it: their monotonic clocks have nothing in common. */
+function forgetBoot(file: string): void {
+  const database = new BetterSqlite3(file);
+  database.prepare("DELETE FROM meta WHERE key = 'clock_base'").run();
+  // Whoever reads it leaves no file beside it.
+  database.pragma('journal_mode = DELETE');
+  database.close();
+}
 
 async function makeTemplates({ api }: Renter) {
   const { id: own } = await api.post<{ id: string }>('/v1/templates', {
