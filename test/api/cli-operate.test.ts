@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { EXIT } from '../../client/cli/errors/exit-codes.js';
+import { advanceUntil } from '../harness/advance-until.js';
 import { CommandLine } from '../harness/command-line.js';
 import { TestControlPlane, type Renter } from '../harness/control-plane.js';
 
@@ -58,6 +59,26 @@ it('an operator enrolls a host, and rents it out', async () => {
   expect(await run(`offers reprice ${offer} --price 0.5`)).toContain('$0.50 an hour');
   expect(await run(`offers withdraw ${offer} --yes`)).toContain('withdrawn');
   expect(await run(`machines remove ${id} --yes`)).toContain('removed');
+});
+
+it('an operator upgrades agents, looks how far that is, and stops it', async () => {
+  const none = await operator.run(['machines', 'upgrade', '--status']);
+  expect(none).toMatchObject({
+    code: EXIT.failed,
+    stderr: expect.stringContaining('no rollout was started') as string,
+  });
+  test.core.platform.hostReleaseVersion = '9.9.9';
+  const host = await test.host();
+  await host.claim({ takesUpgrades: true, agentVersion: '9.9.8' });
+  const started = await run('machines upgrade --yes');
+  expect(started).toMatch(/version\s+9\.9\.9/);
+  expect(started).toMatch(/waiting\s+1/);
+  await advanceUntil('the host to be asked', { clock: test, stepMs: 1 }, () => host.upgrades.length > 0);
+  host.say({ upgradeReport: { version: '9.9.9', state: 'UPGRADE_STATE_FAILED', reason: 'not signed' } });
+  await host.roundTrip();
+  expect(await run('machines upgrade --status')).toMatch(/failed\s+1[^]*not signed/);
+  expect(await run('machines upgrade --stop')).toMatch(/stopped\s+.*not signed/);
+  host.close();
 });
 
 it('an operator grants credit, suspends and restores an organization, and reads who has done what', async () => {
