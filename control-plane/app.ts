@@ -207,6 +207,7 @@ export function createControlPlane(config: Config, logger: Logger, overrides: Ov
     workers,
     async start({ heartbeat } = { heartbeat: true }) {
       const { tls, settings } = config;
+      audit.forgetOff();
       if (settings) putOff.attempt(() => recordSettings(store, settings));
       if (tls.http || tls.grpc) certificates = await openCertificates(platform.authority, tls, clock, logger);
       if (tls.grpc && !tls.files) platform.authorityFingerprint = await platform.authority.fingerprint();

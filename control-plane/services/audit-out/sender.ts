@@ -22,13 +22,21 @@ export class AuditSender {
   private readonly flights = new Map<AuditOutputName, Promise<void>>();
   private readonly troubles = new Map<AuditOutputName, Trouble>();
   private readonly stopping = new AbortController();
-  private hasBegun = false;
+  private hasBegun: boolean;
 
   constructor(
     private readonly core: Pick<Core, 'store' | 'clock'>,
     private readonly outputs: readonly AuditOutput[],
     private readonly logger: Logger,
-  ) {}
+  ) {
+    // Without outputs there is something to do only after a start: see `forgetOff`.
+    this.hasBegun = outputs.length === 0;
+  }
+
+  /** Lets the next runs forget the outputs that an earlier start had and this one has not. */
+  forgetOff(): void {
+    this.hasBegun = false;
+  }
 
   /** Begins the next batch of each output that is ready for one. */
   run(): { begun: number } {

@@ -31,8 +31,10 @@ interface Watched {
  */
 export function rolloutWorkerOf(platform: Platform): () => { moved: number } {
   const watched = new Map<string, Watched>();
-  return () =>
-    platform.store.transact((tx) => {
+  return () => {
+    // Nobody can load anything: what was started before waits.
+    if (platform.hostReleaseVersion === null) return { moved: 0 };
+    return platform.store.transact((tx) => {
       const rollout = findOpenRollout(tx);
       if (!rollout) {
         watched.clear();
@@ -43,6 +45,7 @@ export function rolloutWorkerOf(platform: Platform): () => { moved: number } {
       if (ended < open.length) return { moved: ended };
       return { moved: ended + goOn(platform, tx, rollout) };
     });
+  };
 }
 
 /** Ends the upgrade of a host that has succeeded or taken too long. Returns whether it has ended. */
@@ -104,8 +107,7 @@ function goOn({ connections, hostReleaseVersion }: Platform, tx: Tx, before: Rol
   };
   if (stopped_at !== null) return end();
   if (hostReleaseVersion !== version) {
-    const other = hostReleaseVersion === null ? 'no release' : `release ${hostReleaseVersion}`;
-    return end({ stopped_at: tx.now, stop_reason: `GPURENT_HOST_RELEASE names ${other} now` });
+    return end({ stopped_at: tx.now, stop_reason: `GPURENT_HOST_RELEASE names release ${hostReleaseVersion} now` });
   }
   const wave = (tx.get(lastWave({ id }))?.wave ?? 0) + 1;
   const next = findReady(tx, before, waveSize(wave), (machineId) => connections.isReady(machineId));

@@ -58,11 +58,14 @@ export function startRollout(platform: Platform, operator: Operator): RolloutDet
  * Stops a rollout for an operator: it asks no further host. Those that it has asked go on. One that is stopped or over stays as it is.
  * Refuses with ROLLOUT_NOT_FOUND.
  */
-export function stopRollout({ store }: Core, operator: Operator, id: string): RolloutDetails {
+export function stopRollout({ store, hostReleaseVersion }: Platform, operator: Operator, id: string): RolloutDetails {
   return store.transact((tx) => {
     const { stopped_at, ended_at, version } = findRollout(tx, id);
     if (stopped_at === null && ended_at === null) {
-      tx.run(updateRows('rollouts', { stopped_at: tx.now, stop_reason: 'stopped by an operator' }, { id }));
+      const stopped = { stopped_at: tx.now, stop_reason: 'stopped by an operator' };
+      // Without a release to give, nobody goes on.
+      const ended = hostReleaseVersion === null ? { ended_at: tx.now, open: null } : {};
+      tx.run(updateRows('rollouts', { ...stopped, ...ended }, { id }));
       recordAudit(tx, operator, 'rollout.stop', id, { version });
     }
     return detailsOf(tx, findRollout(tx, id));
