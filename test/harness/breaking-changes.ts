@@ -168,7 +168,7 @@ const requiredOf = (schema: JsonSchema) => (schema['required'] ?? []) as string[
 
 function compareAlternative(where: string, direction: Direction, before: Side, after: Side): string[] {
   const [was, is] = [before.schema, after.schema];
-  const type = (schema: JsonSchema) => String(schema['type'] ?? 'anything');
+  const type = (schema: JsonSchema) => [(schema['type'] as string | string[] | undefined) ?? 'anything'].flat().join();
   if (type(was) !== type(is)) return [`${where}: ${type(was)} is now ${type(is)}`];
   return [
     ...compareWords(where, direction, was, is),
