@@ -34,7 +34,11 @@ const MACHINES = ['test/{docker,e2e}/vm.test.ts'];
 const ALONE = ['test/docker/{idle-stop,loud-logs,control-plane-image}.test.ts', 'test/e2e/{crowd,escape}.test.ts'];
 
 /** At night only: by day, others hold their promises (docs/dev/testing.md). */
-const OF_THE_NIGHT = ['test/docker/{idle-stop,loud-logs}.test.ts', 'test/e2e/console.test.ts'];
+const OF_THE_NIGHT = [
+  'test/docker/{idle-stop,loud-logs}.test.ts',
+  'test/e2e/console.test.ts',
+  'test/machine/agent-upgrade.test.ts',
+];
 const notByDay = process.env.TEST_NIGHTLY === '1' ? [] : OF_THE_NIGHT;
 
 /** At night only: the guides' blocks that need packages beside ours. */
@@ -146,7 +150,7 @@ export default defineConfig({
         test: {
           name: 'machine',
           include: ['test/machine/**/*.test.ts'],
-          exclude: SERVICES,
+          exclude: [...SERVICES, ...notByDay],
           expect,
           testTimeout: 600_000,
           hookTimeout: 600_000,

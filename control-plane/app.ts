@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { basename } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import type { CertificateTerm } from '../shared/network/certificate-term.js';
 import { messageOf } from '../shared/coded-error.js';
@@ -6,13 +7,14 @@ import { systemClock, type Clock } from '../shared/clock.js';
 import { randomIds, type Ids } from '../shared/ids.js';
 import type { Logger } from '../shared/logger.js';
 import { NO_KEEPALIVE } from '../shared/protocol.js';
+import { versionOfTarball } from '../shared/release/newer.js';
 import { openCertificates, type Certificates } from './certificates.js';
 import type { Config } from './config.js';
 import type { HostRefusal } from './domain/machines/host-refusal.js';
 import { jobsOf, type Job } from './jobs.js';
 import { Gateway } from './grpc/gateway.js';
 import { HostTls } from './grpc/host-tls.js';
-import { ReleaseFile, versionInName } from './host-release/release-file.js';
+import { ReleaseFile } from './host-release/release-file.js';
 import { readConsole } from './http/console/files.js';
 import { consoleInDrill } from './http/drill.js';
 import { Metrics } from './http/metrics/metrics.js';
@@ -257,7 +259,7 @@ function settingsOf(config: Config) {
     webhookNetworks: config.webhookNetworks ?? [],
     destroyErrorsAfterMs: config.destroyErrorsAfterMs ?? null,
     settings: config.settings ?? [],
-    hostReleaseVersion: versionInName(config.hostRelease ?? ''),
+    hostReleaseVersion: versionOfTarball(basename(config.hostRelease ?? '')) ?? null,
   };
 }
 

@@ -4,7 +4,7 @@ import { Refusal } from '../domain/refusal.js';
 
 /** How many hosts load a release at once. */
 export const MOST_DOWNLOADS = 4;
-/** How many of them have come with the same enrollment token: its holder leaves room for others. */
+/** How many of them are of one enrollment token or one host, which leaves room for others. */
 const MOST_OF_ONE = 2;
 /** After so long a download is cut. The host goes on where it was. */
 const LONGEST_MS = 15 * MINUTE_MS;
@@ -25,7 +25,7 @@ export class Downloads {
     if (this.underWay.filter((each) => each === who).length >= MOST_OF_ONE)
       throw new Refusal(
         'UNAVAILABLE',
-        `${MOST_OF_ONE} hosts load the release with this token now; try again in a minute`,
+        `${MOST_OF_ONE} downloads of this token or host are under way; try again in a minute`,
       );
     this.underWay.push(who);
     const leave = () => this.underWay.splice(this.underWay.indexOf(who), 1);

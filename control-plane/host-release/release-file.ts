@@ -3,7 +3,6 @@ import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import semver from 'semver';
 import { Downloads } from './downloads.js';
 
 /** A release of the agent, as it lies on the disk now. */
@@ -13,11 +12,6 @@ export interface Release {
   folder: string;
   /** In hex. */
   sha256: string;
-}
-
-/** Returns the version of a release from the path of its tarball, as `scripts/release` names it; null if it is named otherwise. */
-export function versionInName(path: string): string | null {
-  return semver.valid(/^gpurent-(.+)-linux-x64\.tar\.gz$/.exec(basename(path))?.[1] ?? null);
 }
 
 /** Reads the tarball that hosts are given. An operator can replace it at any time: it is looked at for each request. */

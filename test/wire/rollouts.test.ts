@@ -187,6 +187,18 @@ it('is stopped by an operator, and by another release in the settings; one is op
   await refusesToStart();
 });
 
+it('asks for a build between releases by its whole version, which its agents report', async () => {
+  const build = '9.9.0-dev.4+ab12cd34';
+  await named(`/srv/gpurent-${build}-linux-x64.tar.gz`);
+  const agents = await taking(1);
+  const rollout = await start();
+  const agent = await firstAsked(agents);
+  expect(agent.upgrades).toEqual([build]);
+  await comeBack(agent, build);
+  await pass(2 * MINUTE_MS, agents);
+  expect(await read(rollout)).toMatchObject({ version: build, upgraded: 1, under_way: 0 });
+});
+
 it('takes no word on an upgrade that nobody has asked for, and none that no agent would say', async () => {
   const [agent, other] = await taking(2);
   const report = (fields: object) => ({ upgradeReport: { version: NEW, state: 'UPGRADE_STATE_FAILED', ...fields } });
